@@ -349,6 +349,25 @@ fn a_program_that_both_revisions_share_is_refused() {
     assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
 }
 
+/// In a directory of a workspace, the build may list programs that are elsewhere in it.
+#[test]
+fn programs_outside_the_current_directory_are_those_of_their_revision() {
+    let repository = suite("bench-outside", "a 2000\n", "a 3000\n");
+    repository.write("member/adapter.toml", &ADAPTER.replace("$PWD/suite.py", "${PWD%/member}/suite.py"));
+    repository.commit("A member");
+    repository.git(&["tag", "-f", "new"]);
+    repository.git(&["checkout", "-q", "-b", "before", "new"]);
+    repository.write("costs", "a 2000\n");
+    repository.commit("The former costs");
+    let words = ["bench", "--adapter", "adapter.toml", "--confidence", "99.9%", "--format", "json"];
+    let mut command = repository.steady("member", &[&words[..], &["--rev", "before..new"]].concat());
+    command.env("XDG_DATA_HOME", repository.folder.join("data"));
+    let (status, stdout, stderr) = output_of(command.output().unwrap());
+    assert_eq!(status, 0, "{stdout}{stderr}");
+    assert_eq!(verdict(&serde_json::from_str(&stdout).unwrap(), "a"), "slower");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+}
+
 #[test]
 fn a_run_that_hangs_is_ended_with_its_descendants() {
     let repository = suite("bench-hangs", "a 2000\nhangs 2000\n", "a 2000\nhangs 2000\n");

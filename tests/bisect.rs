@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use steady::repository::{Repository, busy};
-use steady::{eventually, output_of};
+use steady::{eventually, output_of, skip};
 
 /// A repository with ten commits after the tag `good`. `make.sh` builds `prog`, which is slower from commit `at` on, and
 /// fails at the commits of `broken`.
@@ -82,9 +82,50 @@ fn equal_ends_have_no_commit() {
 #[test]
 fn a_comparison_has_the_pairs_that_its_confidence_needs() {
     let repository = history("bisect-confident", 99, &[]);
-    let words = ["good..HEAD~9", "--build", "./make.sh", "--budget", "1s", "--confidence", "99.9%", "sleep 0.1"];
+    let words = ["good..HEAD~9", "--build", "./make.sh", "--budget", "5s", "--confidence", "99.9%", "sleep 0.1"];
     let (_, record) = json(&repository, &words);
     assert!(record["comparisons"][0]["pairs"].as_u64().unwrap() >= 12, "{}", record["comparisons"][0]);
+}
+
+/// The pairs of the first comparison must fit into the whole budget, not only into the part for this comparison.
+#[test]
+fn a_budget_that_is_too_small_for_one_verdict_is_refused() {
+    let repository = history("bisect-small", 99, &[]);
+    let (status, text, stderr) = bisect(&repository, &["good..HEAD~9", "--budget", "2s", "sleep 0.9"]);
+    assert!(status == 2 && stderr.contains("the budget of 2 s is too small"), "{status} {text}{stderr}");
+    assert!(stderr.contains("use --budget ") && !stderr.contains("--runs"), "{stderr}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+}
+
+/// What a script needs may not exist at every commit.
+#[test]
+fn a_commit_in_which_a_script_fails_is_skipped() {
+    let repository = history("bisect-script", 7, &[5]);
+    let words = ["good..HEAD", "--prepare", "./make.sh", "--build", "cp source prog", "--budget", "40s", "./prog"];
+    let (status, record) = json(&repository, &words);
+    assert_eq!((status, &record["outcome"]), (0, &"found".into()), "{record}");
+    let skipped = record["commits"][5]["skipped"].as_str();
+    assert!(skipped.is_none_or(|why| why.contains("--prepare")), "{record}");
+    assert!(record["candidates"].as_array().unwrap().contains(&7.into()), "{record}");
+}
+
+/// Otherwise all commits after the disk became full would be left out.
+#[test]
+fn a_full_disk_ends_the_search() {
+    let repository = history("bisect-full", 7, &[]);
+    let script = "mount -t tmpfs -o size=8m tmpfs \"$TMPDIR\" || exit 77; \
+                  exec \"$STEADY\" bisect good..HEAD --budget 40s --build './make.sh && head -c 3m /dev/zero >big' ./prog";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).stdin(Stdio::null());
+    command.env("STEADY", env!("CARGO_BIN_EXE_steady")).env("TMPDIR", repository.folder.join("tmp"));
+    command.env("XDG_DATA_HOME", repository.folder.join("data"));
+    let output = command.current_dir(repository.repo()).output().map(output_of);
+    match output.ok().filter(|(status, _, stderr)| *status != 77 && !stderr.starts_with("unshare")) {
+        None => skip("a_full_disk_ends_the_search", "no mount namespace"),
+        Some((status, text, stderr)) => {
+            assert!(status == 2 && stderr.contains("' is full; the last"), "{status}: {text}{stderr}");
+        }
+    }
 }
 
 #[test]

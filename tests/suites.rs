@@ -96,6 +96,33 @@ fn revisions_of_a_rust_suite_do_not_share_their_programs() {
     assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
 }
 
+/// In the directory of a package, `--workspace` also builds the packages next to it.
+#[test]
+fn packages_outside_the_current_directory_are_named_relative_to_it() {
+    let repository = Repository::new("suite-outside");
+    for package in ["one", "two"] {
+        copy("libtest", &repository.repo().join(package));
+        let manifest = repository.repo().join(package).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap();
+        let renamed = text.replacen("name = \"", &format!("name = \"{package}-"), 1).replace("[workspace]\n", "");
+        fs::write(manifest, renamed).unwrap();
+        let benches = repository.repo().join(package).join("benches/samples.rs");
+        let code = fs::read_to_string(&benches).unwrap();
+        fs::write(benches, code.replace("sample_libtest", &format!("{package}_sample_libtest"))).unwrap();
+    }
+    repository.write("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"one\", \"two\"]\n");
+    repository.commit("Old");
+    repository.write("new", "");
+    repository.commit("New");
+    let words = ["bench", "--list", "--build-args=--workspace", "--rev", "HEAD~1..HEAD"];
+    let mut command = repository.steady("one", &words);
+    let (status, names, stderr) = output_of(command.env("RUSTC_BOOTSTRAP", "1").output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    let outside = names.lines().filter(|name| name.starts_with("../two/")).count();
+    assert_eq!((2 * outside, names.contains("/one/")), (names.lines().count(), false), "{names}");
+    assert!(outside > 0, "{names}");
+}
+
 #[test]
 fn go() {
     match has("go", &["version"]) {

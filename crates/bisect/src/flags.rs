@@ -25,13 +25,14 @@ pairs. A search that names a commit without a change has the probability of
 one wrong verdict (5 %), whatever the load.
 
 Commits on merged branches are not visited: a merge counts as one commit. A
-commit that cannot be built, or in which the command fails, is skipped. A
-search that was interrupted, or that found no commit, continues if the same
-command is given again.
+commit that cannot be built, or in which the command or a script around it
+fails, is skipped. A search that was interrupted, or that found no commit,
+continues if the same command is given again.
 
 Exit status:
   0    the commit was found
-  2    wrong usage, or one of the ends cannot be built
+  2    wrong usage, a budget that is too small for one verdict, or one of the
+       ends cannot be built
   3    the command or a script around it failed in one of the ends
   4    the commit was not found
   125  steady itself failed

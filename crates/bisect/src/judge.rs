@@ -22,7 +22,7 @@ const CERTAIN: f64 = 0.95;
 /// The probability of a commit that is confirmed at the end of the time for searching.
 const PROBABLE: f64 = 0.5;
 /// The part of the budget for the comparison of both ends.
-const ENDS_RATIO: f64 = 0.25;
+pub(crate) const ENDS_RATIO: f64 = 0.25;
 /// The part of the budget for one comparison of the search.
 const STEP_RATIO: f64 = 1.0 / 12.0;
 /// The part of the budget that is kept for the confirmation.

@@ -8,11 +8,11 @@ use steady_compare::run::CompareError;
 use steady_compare::{failure, judge, measure_plan};
 use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
-use steady_model::{Command, Effort, Ending, Plan, Seed};
+use steady_model::{Command, Effort, Ending, Nanos, Plan, Seed};
 use steady_process::runner::RunError;
 
 use crate::flags::BisectFlags;
-use crate::judge::Step;
+use crate::judge::{ENDS_RATIO, Step};
 use crate::record::{BisectRecord, Comparison, Purpose};
 use crate::run::{Commits, Measured, Stop};
 use crate::state::State;
@@ -51,6 +51,14 @@ impl Machine<'_> {
         }
     }
 
+    /// A commit that cannot be measured. If the disk is full, others cannot be measured either.
+    fn skip(&self, commit: usize, failure: Failure) -> Stop {
+        match self.trees.disk_is_full(&failure) {
+            true => Stop::Failed(failure),
+            false => Stop::Skip(commit, failure),
+        }
+    }
+
     fn readable(&self) -> Result<OwnedFd, Stop> {
         self.readable.try_clone().map_err(|error| Stop::Failed(Failure::Own(error.to_string())))
     }
@@ -73,7 +81,7 @@ impl Commits for Machine<'_> {
                 self.built[commit] = Some(command);
                 Ok(())
             }
-            Err(NotBuilt::Revision(why)) => Err(Stop::Skip(commit, Failure::Usage(why))),
+            Err(NotBuilt::Revision(why)) => Err(self.skip(commit, Failure::Usage(why))),
             Err(NotBuilt::Other(failure)) => Err(Stop::Failed(failure)),
         }
     }
@@ -89,25 +97,32 @@ impl Commits for Machine<'_> {
             metric: self.plan.metric.or(step.metric),
             seed: Seed(self.plan.seed.0.wrapping_add(done as u64)),
             timeout: self.plan.timeout.or(Some(self.flags.budget)),
+            // Nothing is known about the command before the first comparison.
+            pairs_min_within: (done == 0).then_some(self.flags.budget),
             ..self.plan.clone()
         });
         self.session.log_progress(&self.described(step, earlier));
         let (readable, again) = (self.readable()?, self.readable()?);
         let began = clock::monotonic();
         let opens = self.trees.watch();
-        let record = measure_plan(&plan, &self.trees, readable, self.session).map_err(|error| {
+        let record = measure_plan(&plan, &self.trees, readable, self.session).map_err(|mut error| {
+            if let CompareError::BudgetTooSmall { needed, .. } = &mut error {
+                *needed = Nanos::from_seconds(needed.seconds() / ENDS_RATIO);
+            }
             let failed = match &error {
                 CompareError::Failed { command, .. }
-                | CompareError::Run(RunError::NoValue { command, .. } | RunError::CannotStart { command, .. }) => {
-                    Some(*command)
-                }
+                | CompareError::Run(
+                    RunError::NoValue { command, .. }
+                    | RunError::CannotStart { command, .. }
+                    | RunError::ScriptFailed { command, .. },
+                ) => Some(*command),
                 _ => None,
             };
             let failure = failure(&plan, error, self.interrupt, again, self.session);
             match failed {
                 Some(command) => {
                     let commit = if command == 0 { step.from } else { step.to };
-                    Stop::Skip(commit, self.trees.explain(&plan, failure))
+                    self.skip(commit, self.trees.explain(&plan, failure))
                 }
                 None => Stop::Failed(failure),
             }

@@ -91,6 +91,9 @@ pub fn is_error(line: &str) -> bool {
         || line.contains(" panicked at ")
 }
 
+/// How the clause of [`last_lines`] about a full disk begins.
+pub(crate) const FULL: &str = "; the disk of ";
+
 /// The last lines of a log as a clause of an error, or an empty text. The first line with an error comes before them,
 /// if it is not one of them: the stack of a panic may have many lines.
 pub fn last_lines(log: &Path) -> String {
@@ -108,12 +111,12 @@ pub fn last_lines(log: &Path) -> String {
     let (before, last) = lines.split_at(lines.len().saturating_sub(LAST_LINES));
     let error = before.iter().find(|line| is_error(line)).map(|line| format!("{line}\n  ...\n  ")).unwrap_or_default();
     let folder = log.parent().unwrap_or(log);
-    let full = if is_full(folder) { format!("; the disk of '{}' is full", folder.display()) } else { String::new() };
+    let full = if is_full(folder) { format!("{FULL}'{}' is full", folder.display()) } else { String::new() };
     format!("{full}{}", listed(&format!("{error}{}", last.join("\n  "))))
 }
 
 /// Returns whether the disk of a directory is full. The program that failed may have removed some of its files since.
-fn is_full(folder: &Path) -> bool {
+pub(crate) fn is_full(folder: &Path) -> bool {
     const LEAST_BYTES: u64 = 1 << 20;
     statvfs(folder).is_ok_and(|facts| facts.f_bavail.saturating_mul(facts.f_frsize) < LEAST_BYTES)
 }

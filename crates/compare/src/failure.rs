@@ -52,10 +52,11 @@ pub fn failure(
         }
         CompareError::BudgetTooSmall { per_pair, budget, pairs, needed } => Failure::Usage(format!(
             "a pair needs {} s on an idle machine, so the budget of {} s is too small for the {pairs} pairs that a verdict \
-             needs: use --budget {}, or --runs for a number of pairs",
+             needs: use --budget {}{}",
             two_digits_up(per_pair.seconds()),
             budget.seconds(),
-            time_option(needed)
+            time_option(needed),
+            if plan.pairs_min_within.is_none() { ", or --runs for a number of pairs" } else { "" }
         )),
         error @ CompareError::Starved => Failure::Own(error.to_string()),
         error @ CompareError::LayoutAbsent { .. } => Failure::Usage(format!("{error}; use --layout auto")),

@@ -16,6 +16,7 @@ use steady_feature::{Failure, Interrupt, Session, typed};
 use steady_model::{Command, Plan, Seed};
 use steady_process::Scripts;
 
+use crate::again::{FULL, is_full};
 use crate::flags::CompareFlags;
 use crate::workspace::Workspace;
 use trees::Builder;
@@ -199,9 +200,14 @@ impl Trees {
         Ok(placed)
     }
 
-    /// The directory in which all revisions are built, which is the current one here. Each tree is moved afterwards.
-    pub fn built_in(&self) -> PathBuf {
-        self.workspace.path().join(trees::BUILD).join(&self.repository.prefix)
+    /// Where a file of the last tree is that its build named `path`: trees are moved after the build. A relative path is
+    /// one in the directory that is the current one here.
+    pub fn moved(&self, path: &Path) -> PathBuf {
+        let tree = self.workspace.path().join(name_of(self.added.saturating_sub(1)));
+        match path.strip_prefix(self.workspace.path().join(trees::BUILD)) {
+            Ok(rest) => tree.join(rest),
+            Err(_) => tree.join(&self.repository.prefix).join(path),
+        }
     }
 
     /// The working tree of the repository, or the repository itself if it is bare.
@@ -310,6 +316,13 @@ impl Trees {
     /// Removes the trees. If that fails, a notice says why.
     pub fn remove(self, session: &dyn Session) {
         self.workspace.remove(session);
+    }
+
+    /// Whether a failure may be due to the full disk of the trees, and not to a revision.
+    pub fn disk_is_full(&self, failure: &Failure) -> bool {
+        // A tree that could not be built has been removed since; the failure says how it was before.
+        let text = failure.to_string();
+        is_full(self.workspace.path()) || text.contains(FULL) || text.contains("No space left on device")
     }
 
     /// Adds an explanation to the failure of a run, if a file of its tree contains the path where it was built.

@@ -359,6 +359,10 @@ pub struct Plan {
     /// The least number of pairs, even if there is a verdict or the budget is spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs_min: Option<u64>,
+    /// The time within which `pairs_min` must be possible, and after twice of which it no longer counts. Without it, they
+    /// may take any time.
+    #[serde(skip)]
+    pub pairs_min_within: Option<Nanos>,
     /// The largest number of pairs, even if the budget is not spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs_max: Option<u64>,
@@ -488,6 +492,7 @@ impl Plan {
             seed,
             effort,
             pairs_min: None,
+            pairs_min_within: None,
             pairs_max: None,
             resolution: 0.01,
             confidence: 0.95,

@@ -111,6 +111,8 @@ pub enum RunError {
     /// A shell command of the user that runs before or after measured runs failed.
     #[error("the --{} command '{script}' {}{}", .hook.name(), how(.outcome), last_lines(.printed.as_deref()))]
     ScriptFailed {
+        /// Index of the command in the plan.
+        command: usize,
         /// The hook that ran it.
         hook: Hook,
         /// Text of the shell command.

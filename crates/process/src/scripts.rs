@@ -62,7 +62,7 @@ impl Scripts {
         self.launcher.ask(&Request::Script { hook, command, script: script.clone() })?;
         match self.launcher.script_done_within(limit, self.interrupt.as_fd())? {
             true => Ok(()),
-            false => Err(RunError::ScriptFailed { hook, script, outcome: Outcome::TimedOut, printed: None }),
+            false => Err(RunError::ScriptFailed { command, hook, script, outcome: Outcome::TimedOut, printed: None }),
         }
     }
 }

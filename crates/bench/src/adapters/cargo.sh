@@ -1,4 +1,5 @@
-# Builds the benchmarks of a Rust package or workspace. Sets messages, which cargo prints for each program, root and tab.
+# Builds the benchmarks of a Rust package or workspace. Sets messages, which cargo prints for each program, and tab.
+# Defines below, which prints the directory of a package with a slash at its end, relative to the current directory.
 if [ -n "${STEADY_REVISION-}" ]; then
     # Another directory, which the environment or a configuration may name, would be that of both revisions.
     CARGO_TARGET_DIR=$PWD/target
@@ -15,4 +16,13 @@ if [ -n "${STEADY_LAYOUT-}" ]; then
     [ ! -d target ] || find target -path '*/deps/*' -type f -perm -u+x ! -name '*.so' -exec rm -f {} +
 fi
 messages=$(cargo bench --no-run --message-format=json-render-diagnostics {args}) || exit
-root=$(pwd -P) tab=$(printf '\t')
+tab=$(printf '\t') root=$(pwd -P)
+below() {
+    above=$root up=
+    while [ "$1" != "$above" ] && [ -n "$above" ] && [ "${1#"$above"/}" = "$1" ]; do
+        above=${above%/*} up=../$up
+    done
+    rest=${1#"$above"}
+    rest=${rest#/}
+    printf '%s' "$up${rest:+$rest/}"
+}

@@ -170,7 +170,7 @@ impl Opening<'_> {
             }
             let directory = trees.tree(revision, self.session)?;
             let list = directory.join(PROGRAMS);
-            let programs = found_programs(self.flags, adapter, &list, &directory, &trees.built_in())?;
+            let programs = found_programs(self.flags, adapter, &list, &directory, |path| trees.moved(path))?;
             programs.iter().try_for_each(|program| trees.check_program(&program.path))?;
             Ok(BuiltSuite {
                 build: Build { name: revision.label.clone(), commit: Some(revision.recorded()), environment: vec![] },
@@ -247,7 +247,7 @@ impl Opening<'_> {
                 other => Failure::Own(other.to_string()),
             })?;
         }
-        let programs = found_programs(self.flags, adapter, &list, directory, directory)?;
+        let programs = found_programs(self.flags, adapter, &list, directory, |path| directory.join(path))?;
         if programs.is_empty() { Err(no_programs(adapter)) } else { Ok(programs) }
     }
 

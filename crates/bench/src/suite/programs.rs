@@ -111,24 +111,20 @@ pub(super) fn not_shared(old: &[Program], new: &[Program]) -> Result<(), Failure
     }
 }
 
-/// The programs that the build has listed in the file `list`, or that the options or the adapter name. Paths below `built_in` are moved to
-/// `directory`.
+/// The programs that the build has listed in the file `list`, or that the options or the adapter name. `moved` returns
+/// where a file is now that the build named.
 pub(super) fn found_programs(
     flags: &BenchFlags,
     adapter: &Adapter,
     list: &Path,
     directory: &Path,
-    built_in: &Path,
+    moved: impl Fn(&Path) -> PathBuf,
 ) -> Result<Vec<Program>, Failure> {
     let patterns = if flags.program.is_empty() { &adapter.programs } else { &flags.program };
-    let moved = |path: &str| match Path::new(path).strip_prefix(built_in) {
-        Ok(rest) => directory.join(rest),
-        Err(_) => directory.join(path),
-    };
     // A build need not list its programs if patterns name them.
     let listed = fs::read_to_string(list).unwrap_or_default();
     let line = |line: &str| match line.split('\t').collect::<Vec<_>>()[..] {
-        [label, place, path] => Ok(Program::new(label, moved(place), moved(path))),
+        [label, place, path] => Ok(Program::new(label, moved(place.as_ref()), moved(path.as_ref()))),
         _ => Err(Failure::Usage(format!(
             "the build wrote '{line}' to STEADY_PROGRAMS: write a label, a directory and a program, separated by tabs"
         ))),

@@ -178,7 +178,7 @@ impl<'a> Measuring<'a> {
         let pace = &self.layouts[pace];
         let planned = self.rounds_within(pace, self.plan.effort, now);
         match self.plan.effort {
-            Effort::Budget(_) if planned == 0 && self.below_minimum() => 1,
+            Effort::Budget(_) if planned == 0 && self.below_minimum(now) => 1,
             Effort::Budget(budget) if planned == 0 && self.too_few() => {
                 self.rounds_within(pace, Effort::Budget(Nanos(2 * budget.0)), now).min(1)
             }
@@ -186,9 +186,10 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Returns whether the user wants more pairs, whatever they show.
-    fn below_minimum(&self) -> bool {
-        self.plan.pairs_min.is_some_and(|least| self.rounds() < least)
+    /// Returns whether more pairs are wanted, whatever they show.
+    fn below_minimum(&self, now: Nanos) -> bool {
+        let is_late = self.plan.pairs_min_within.is_some_and(|limit| now >= limit + limit);
+        !is_late && self.plan.pairs_min.is_some_and(|least| self.rounds() < least)
     }
 
     /// Returns whether the time was enough for fewer pairs than a verdict needs, or for no run of a single command.
@@ -301,7 +302,7 @@ impl<'a> Measuring<'a> {
     /// look, at the end. There is no look before each layout has been tried, because the size needs turns, and none below
     /// the smallest number of pairs, because it would spend error that is better spent later.
     fn look_if_due(&mut self, now: Nanos) -> bool {
-        if self.one_look || self.below_minimum() {
+        if self.one_look || self.below_minimum(now) {
             return false;
         }
         let tried = self.layouts.iter().all(|pace| pace.units > EXPLORATION_PAIRS as u64);

@@ -317,9 +317,9 @@ fn least(drawing: Option<Nanos>, took: Nanos) -> Nanos {
     drawing.map_or(took, |drawing| drawing + took + took)
 }
 
-/// Refuses a budget that is too small even on an idle machine, unless the user wants a number of pairs, whatever they
-/// take. If there is too little time because of load or of the creation of snapshots, the measuring exceeds the budget
-/// instead (see [`super::measure`]).
+/// Refuses a budget that is too small even on an idle machine, unless a number of pairs is wanted, whatever they take. If
+/// there is too little time because of load or of the creation of snapshots, the measuring exceeds the budget instead
+/// (see [`super::measure`]).
 ///
 /// The criterion is the time of the cheapest runs so far, without waiting for a CPU. Under load it may be up to twice
 /// the budget, because instructions take longer, too, and an estimated wait is no part of it: only CPU time is certain
@@ -334,9 +334,11 @@ fn check_budget<R: Runner>(
     coins: &mut Coins,
 ) -> Result<(), CompareError> {
     let Effort::Budget(budget) = plan.effort else { return Ok(()) };
-    if plan.pairs_min.is_some() {
-        return Ok(());
-    }
+    let budget = match (plan.pairs_min, plan.pairs_min_within) {
+        (None, _) => budget,
+        (Some(_), Some(limit)) => limit,
+        (Some(_), None) => return Ok(()),
+    };
     if plan.commands.len() < 2 {
         return Ok(());
     }

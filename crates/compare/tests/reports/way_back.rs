@@ -90,7 +90,7 @@ prop_compose! {
         let candidate = candidate.map(|number| Candidate { number, comparison });
         let fail_if = fail_if.map(|(verdict, beyond)| FailIf { verdict, beyond });
         Plan {
-            commands: vec![], seed: Seed(seed), effort, pairs_min, pairs_max, resolution, confidence, metric, layout, warmup, input,
+            commands: vec![], seed: Seed(seed), effort, pairs_min, pairs_min_within: None, pairs_max, resolution, confidence, metric, layout, warmup, input,
             further_metrics: vec![Metric::Faults], metrics: vec![], metric_input: MetricInput::Stdout,
             setup: PerCommand::NONE, prepare: PerCommand::NONE, conclude: PerCommand::NONE, cleanup: PerCommand::NONE,
             relink: PerCommand::NONE,

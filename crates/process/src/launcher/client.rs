@@ -115,8 +115,8 @@ fn lost(error: io::Error) -> RunError {
 fn failure(reply: Reply) -> RunError {
     match reply {
         Reply::CannotStart { command, reason } => RunError::CannotStart { command, reason },
-        Reply::ScriptFailed { hook, script, outcome, printed } => {
-            RunError::ScriptFailed { hook, script, outcome, printed }
+        Reply::ScriptFailed { command, hook, script, outcome, printed } => {
+            RunError::ScriptFailed { command, hook, script, outcome, printed }
         }
         Reply::Failed(reason) => RunError::LauncherLost(reason),
         Reply::Ready { .. } | Reply::Ran(_) | Reply::Done => {

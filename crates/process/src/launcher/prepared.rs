@@ -82,6 +82,8 @@ const SHELL: &str = "/bin/sh";
 
 /// A prepared shell command of the user.
 pub(super) struct Script {
+    /// Index of the command.
+    command: usize,
     hook: Hook,
     text: String,
     shell: Program,
@@ -98,7 +100,7 @@ impl Script {
     ) -> io::Result<Self> {
         let words = ["sh".to_owned(), "-c".to_owned(), text.to_owned()];
         let shell = program(Path::new(SHELL), &words, index, command, environment)?;
-        Ok(Script { hook, text: text.to_owned(), shell })
+        Ok(Script { command: index, hook, text: text.to_owned(), shell })
     }
 
     /// Runs the script to its end, and kills processes that it leaves behind. `run` is the value of `STEADY_RUN`.
@@ -112,6 +114,7 @@ impl Script {
         match reaped.status {
             Status::Exited(0) => Ok(()),
             status => Err(Stop::Reply(Reply::ScriptFailed {
+                command: self.command,
                 hook: self.hook,
                 script: self.text.clone(),
                 outcome: outcome(status, true),

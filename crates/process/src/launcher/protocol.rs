@@ -132,6 +132,8 @@ pub enum Reply {
     },
     /// A script of the user failed.
     ScriptFailed {
+        /// Index of the command.
+        command: usize,
         /// The hook that it is for.
         hook: Hook,
         /// Text of the shell command.
