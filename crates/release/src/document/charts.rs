@@ -50,20 +50,22 @@ pub(super) fn looks(report: &ReleaseReport) -> Option<Section> {
     let dots = known.iter().filter_map(|(sight, _)| {
         Some((since(sight), sight.change.as_ref().ok().map(|change| change.ln_1p()).filter(is_inside)?))
     });
-    let line = |value: f64, name: Option<String>, look| Series { name, look, marks: Marks::Across(value) };
     let mut all = vec![
         series("interval: intersection of all looks so far", Look::First, Marks::Intervals(whiskers.collect())),
         series("estimate", Look::First, Marks::Dots(dots.collect())),
-        line(0.0, Some("no difference".to_owned()), Look::Rest),
-        line((-resolution).ln_1p(), Some(resolution_label(resolution)), Look::Third),
-        line(resolution.ln_1p(), None, Look::Third),
     ];
+    // A line that is not within the axis would be drawn at its edge.
+    let mut line = |value: f64, name: Option<String>, look| {
+        if is_inside(&value) {
+            all.push(Series { name, look, marks: Marks::Across(value) });
+        }
+    };
+    line(0.0, Some("no difference".to_owned()), Look::Rest);
+    line((-resolution).ln_1p(), Some(resolution_label(resolution)), Look::Third);
+    line(resolution.ln_1p(), None, Look::Third);
     if let Some(condition) = report.question.fail_if {
-        all.push(line(
-            condition.limit(Metric::Cpu).max(-0.999).ln_1p(),
-            Some(format!("limit: {condition}")),
-            Look::Second,
-        ));
+        let limit = condition.limit(Metric::Cpu).max(-0.999).ln_1p();
+        line(limit, Some(format!("limit: {condition}")), Look::Second);
     }
     let chart = Chart {
         label: format!("Interval of the change after each of {}.", count(known.len(), "look", "looks")),

@@ -80,6 +80,7 @@ fn adjustment(report: &ReleaseReport) -> String {
             "The estimate is adjusted for load by the agent's own rulers alone, which measure less of the load than \
              rulers in the workers would."
         }
+        RestsOn::SameTime if one_version_each(report) => "Both versions ran at the same time, on different hosts.",
         RestsOn::SameTime => "Both versions ran at the same time, under the same load.",
     };
     format!("{outside}{load}").trim_end().to_owned()
@@ -124,6 +125,7 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
                 "More processes of each version, or more hosts, narrow the interval. More traffic hardly does, because \
                  its width comes from the differences between processes."
             }
+            (false, false) if report.from_outside => BY_HOSTS,
             (false, false) => {
                 "An interval needs more hosts, or the store of an agent (--store), which distinguishes processes."
             }

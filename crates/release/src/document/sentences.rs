@@ -190,7 +190,7 @@ fn amount(report: &ReleaseReport, saving: &ReleaseSaving) -> Option<String> {
 
 /// Formats the CPUs that both versions used.
 pub(super) fn cpus_used(saving: &ReleaseSaving) -> String {
-    fixed(saving.cpus_used, decimals_of(saving.cpus_used, 2).min(3))
+    fixed(saving.cpus_used, decimals_of(saving.cpus_used, 2))
 }
 
 /// The change of the unadjusted means, and how much of it load and mix caused.

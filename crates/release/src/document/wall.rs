@@ -22,9 +22,11 @@ struct Row {
 
 /// Returns the table of quantiles and parts of the mean, or the reason why there is no wall time.
 pub(super) fn section(report: &ReleaseReport) -> Section {
-    // One after the other, the versions have no times in common, so the times cannot be weighted to match.
-    let heading = match report.design {
-        ReleaseDesign::OneAfterTheOther => "Wall time, not adjusted for load",
+    // One after the other, the versions have no times in common, so the times cannot be weighted to match. The parts of
+    // the mean never are.
+    let heading = match (&report.wall, report.design) {
+        (_, ReleaseDesign::OneAfterTheOther) => "Wall time, not adjusted for load",
+        (Ok(wall), _) if wall.quantiles.is_empty() => "Wall time, not adjusted for load",
         _ => "Wall time, both versions at the same times and mix of routes",
     };
     let blocks = match &report.wall {
@@ -60,6 +62,9 @@ fn blocks(report: &ReleaseReport, wall: &ReleaseWall) -> Vec<Block> {
             Err(_) => "",
         };
         blocks.push(Block::Paragraph(plain(format!("interval: {level} for each quantile{parts}"))));
+    } else if wall.parts.is_ok() && !wall.quantiles.is_empty() && report.design != ReleaseDesign::OneAfterTheOther {
+        let parts = "the mean and its parts are not adjusted for times and mix of routes";
+        blocks.push(Block::Paragraph(plain(parts.to_owned())));
     }
     let absent =
         |what: &str, why: &str| Block::Paragraph(plain(format!("{what}: not available, {}.", named_reason(why))));

@@ -98,8 +98,13 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             )
         }
         ReleaseWarning::RoutesOfOneVersion { routes, cpu_ratio } => format!(
-            "Left out: {} with {} of the CPU time, served by one version only.{}",
+            "Left out: {}{} with {} of the CPU time, served by one version only.{}",
             numbered(*routes as u64, "route", "routes"),
+            match (report.has_classes, routes) {
+                (false, _) => "",
+                (true, 1) => " or some of its classes",
+                (true, _) => " or some of their classes",
+            },
             percent(*cpu_ratio),
             match *cpu_ratio > report.question.resolution {
                 true => " The total would miss their change, so there is no total. Use a coin for each request.",

@@ -36,7 +36,7 @@ pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], first_requests: 
             requests,
             failed: own().map(|line| line.row.sums.failed).sum(),
             first_requests: first_requests[side],
-            processes: match own().any(|line| line.row.process == ALL_PROCESSES) {
+            processes: match own().any(|line| [0, ALL_PROCESSES].contains(&line.row.process)) {
                 true => Err(Absent::because("rows are sums over all processes of a host")),
                 false => Ok(count(|line| (line.row.host, line.row.process))),
             },

@@ -286,7 +286,7 @@ fn routes(
 ) -> Vec<ReleaseRoute> {
     let known: Vec<&Effect> = answer.routes.iter().filter_map(|route| route.effect.as_ref().ok()).collect();
     let level = Criteria { alpha: holm(&known, criteria.alpha), ..*criteria };
-    let medians = wall::medians(question, rows);
+    let medians = wall::medians(question, rows, lines);
     let plain = Plain::of(lines);
     let all = plain.cpu[0] + plain.cpu[1];
     let mut routes: Vec<ReleaseRoute> =

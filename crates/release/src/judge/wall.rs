@@ -1,6 +1,6 @@
 //! Wall time of both versions, weighted to the same times and the same mix of routes if they served at the same time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::record::{ReleaseDesign, ReleaseQuestion, ReleaseWall, WallBin, WallParts, WallQuantile, WallTimes};
 use steady_model::{
@@ -30,6 +30,10 @@ const LEAST_GROUPS: usize = 6;
 /// have too few requests for the jackknife.
 const LEAST_ABOVE: f64 = 200.0;
 
+/// Largest share of the requests in the bucket of a quantile. If it has more, the position of the quantile within the
+/// bucket is hardly known, and the error of the jackknife does not include that.
+const MOST_IN_BUCKET: f64 = 0.5;
+
 /// Number of requests by bucket.
 type Counts = BTreeMap<u16, f64>;
 
@@ -52,7 +56,10 @@ pub(crate) fn wall(
         return Err(Absent::because(OUTSIDE));
     }
     if rows.walls.is_empty() && lines.iter().any(|line| line.row.process == ALL_PROCESSES) {
-        return Ok(of_fleet(lines));
+        // The fleet's store has a histogram, but its buckets are wider than the changes of releases. It also has all
+        // routes together, so a different mix of routes would look like an effect of the version.
+        let coarse = Absent::because("a fleet's store has only buckets 41 % wide, over all routes together");
+        return Ok(only_parts(lines, &coarse));
     }
     let walls = Walls::new(question, rows, lines, groups);
     if walls.all.iter().any(BTreeMap::is_empty) {
@@ -61,8 +68,12 @@ pub(crate) fn wall(
         ));
     }
     // One after the other, the versions have no common times, so their counts are not weighted.
-    let standardised = walls.standardised(None).filter(|_| design != ReleaseDesign::OneAfterTheOther);
-    let counts = standardised.as_ref().unwrap_or(&walls.all);
+    let standardised = walls.standardised(None);
+    let counts = match (design, &standardised) {
+        (ReleaseDesign::OneAfterTheOther, _) => &walls.all,
+        (_, Some(standardised)) => standardised,
+        (_, None) => return Ok(only_parts(lines, &too_few())),
+    };
     let jackknife = walls.jackknife(design);
     let interval = |share| -> Reading<Interval> {
         jackknife.as_ref().map_err(Clone::clone)?.interval(share, lines, design, alpha)
@@ -82,18 +93,14 @@ pub(crate) fn wall(
     .with_median_interval(interval(MEDIAN)))
 }
 
-/// Returns the wall time of a fleet: only the parts of the mean.
-///
-/// The fleet's store has a histogram, but its buckets are wider than the changes of releases. It also has all routes
-/// together, so a different mix of routes would look like an effect of the version.
-fn of_fleet(lines: &[Line]) -> ReleaseWall {
-    let coarse = || Absent::because("a fleet's store has only buckets 41 % wide, over all routes together");
+/// Returns the wall time if there are no quantiles: only the parts of the mean.
+fn only_parts(lines: &[Line], why: &Absent) -> ReleaseWall {
     ReleaseWall {
         quantiles: Vec::new(),
         covered: None,
-        median_change: Err(coarse()),
-        low: Err(coarse()),
-        high: Err(coarse()),
+        median_change: Err(why.clone()),
+        low: Err(why.clone()),
+        high: Err(why.clone()),
         watched: watched(lines),
         parts: parts(lines),
         distribution: Vec::new(),
@@ -104,10 +111,27 @@ fn too_few() -> Absent {
     Absent::because("there are too few requests on routes that both versions served")
 }
 
-/// Returns the distributions that lie completely within the window.
-fn walls_within<'a>(question: &ReleaseQuestion, rows: &'a ReleaseRows) -> impl Iterator<Item = &'a WallRow> {
+/// Returns the distributions that lie completely within the window, with their sides. The design may leave out requests,
+/// such as those before a coin chose the version, and then their distributions are left out too.
+fn walls_of<'a>(
+    question: &ReleaseQuestion,
+    rows: &'a ReleaseRows,
+    lines: &[Line],
+) -> impl Iterator<Item = (usize, &'a WallRow)> {
     let WallTimes { from, to } = question.whole_walls();
-    rows.walls.iter().filter(move |row| (from..to).contains(&row.second))
+    let stretch = |second: u64| second / WALL_SECONDS;
+    let used: HashSet<(u32, usize, u64)> = lines
+        .iter()
+        .flat_map(|line| {
+            let (first, last) = (stretch(line.row.second), stretch(line.end().saturating_sub(1)));
+            (first..=last).map(|stretch| (line.row.host, line.side, stretch))
+        })
+        .collect();
+    let sides = Sides::new(question, rows);
+    rows.walls.iter().filter(move |row| (from..to).contains(&row.second)).filter_map(move |row| {
+        let side = sides.of(row.version)?;
+        used.contains(&(row.host, side, stretch(row.second))).then_some((side, row))
+    })
 }
 
 impl Walls {
@@ -118,11 +142,9 @@ impl Walls {
         lines.iter().for_each(|line| served.entry(of(line.row.route)).or_default()[line.side] = true);
         let shared: BTreeSet<u32> =
             served.into_iter().filter(|(_, sides)| sides[0] && sides[1]).map(|(route, _)| route).collect();
-        let sides = Sides::new(question, rows);
         let mut walls = Walls { all: Default::default(), by_route: BTreeMap::new() };
-        let chosen = walls_within(question, rows).filter(|row| shared.contains(&of(row.route)));
-        for row in chosen {
-            let Some(side) = sides.of(row.version) else { continue };
+        let chosen = walls_of(question, rows, lines).filter(|(_, row)| shared.contains(&of(row.route)));
+        for (side, row) in chosen {
             let stretch = &mut walls.by_route.entry(of(row.route)).or_default().entry(row.second).or_default()[side];
             for &(bucket, count) in &row.counts {
                 *stretch.entry(bucket).or_default() += f64::from(count);
@@ -170,7 +192,8 @@ impl Walls {
         }
         let whole = self.standardised(None).ok_or_else(too_few)?;
         let without: Option<Vec<_>> = (0..groups).map(|group| self.standardised(Some(group))).collect();
-        Ok(Jackknife { whole, without: without.ok_or_else(too_few)? })
+        let requests = [0, 1].map(|side| self.all[side].values().sum());
+        Ok(Jackknife { whole, without: without.ok_or_else(too_few)?, requests })
     }
 }
 
@@ -179,6 +202,8 @@ impl Walls {
 struct Jackknife {
     whole: [Counts; 2],
     without: Vec<[Counts; 2]>,
+    /// The numbers of requests, without weights.
+    requests: [f64; 2],
 }
 
 impl Jackknife {
@@ -205,9 +230,13 @@ impl Jackknife {
 
     /// Returns the change of a quantile as a logarithm, with its error over stretches of time.
     fn change(&self, share: f64) -> Reading<Estimated> {
-        let above = |counts: &Counts| (1.0 - share) * counts.values().sum::<f64>();
-        if share > MEDIAN && self.whole.iter().any(|counts| above(counts) < LEAST_ABOVE) {
-            return Err(Absent(format!("fewer than {LEAST_ABOVE} requests of each version are above this quantile")));
+        if share > MEDIAN && self.requests.iter().any(|requests| (1.0 - share) * requests < LEAST_ABOVE) {
+            return Err(Absent(format!("fewer than {LEAST_ABOVE} requests of a version are above this quantile")));
+        }
+        if self.whole.iter().any(|counts| share_of_bucket(counts, share) > MOST_IN_BUCKET) {
+            return Err(Absent::because(
+                "most requests have nearly the same wall time, which is stored to within 4.4 %",
+            ));
         }
         let left_out: Vec<f64> = self.without.iter().map(|counts| change(counts, share)).collect();
         let count = left_out.len() as f64;
@@ -245,18 +274,33 @@ fn upper_end(bucket: u16) -> f64 {
     wall_bucket_middle(bucket) * (0.5_f64 / 16.0).exp2()
 }
 
-/// Returns the quantile of the wall time, in nanoseconds. Within a bucket, logarithms are interpolated linearly.
-fn quantile(counts: &Counts, share: f64) -> f64 {
+/// Returns the bucket of a quantile, its count and the count of all buckets below it.
+fn bucket_of(counts: &Counts, share: f64) -> Option<(u16, f64, f64)> {
     let wanted = share * counts.values().sum::<f64>();
     let mut below = 0.0;
     for (&bucket, &count) in counts {
         if below + count >= wanted {
-            let within = ((wanted - below) / count).clamp(0.0, 1.0);
-            return wall_bucket_middle(bucket) * ((within - 0.5) / 16.0).exp2();
+            return Some((bucket, count, below));
         }
         below += count;
     }
-    counts.keys().last().map_or(0.0, |&bucket| upper_end(bucket))
+    None
+}
+
+/// Returns the quantile of the wall time, in nanoseconds. Within a bucket, logarithms are interpolated linearly.
+fn quantile(counts: &Counts, share: f64) -> f64 {
+    match bucket_of(counts, share) {
+        Some((bucket, count, below)) => {
+            let within = ((share * counts.values().sum::<f64>() - below) / count).clamp(0.0, 1.0);
+            wall_bucket_middle(bucket) * ((within - 0.5) / 16.0).exp2()
+        }
+        None => counts.keys().last().map_or(0.0, |&bucket| upper_end(bucket)),
+    }
+}
+
+/// Returns the share of all requests that is in the bucket of a quantile.
+fn share_of_bucket(counts: &Counts, share: f64) -> f64 {
+    bucket_of(counts, share).map_or(0.0, |(_, count, _)| count / counts.values().sum::<f64>())
 }
 
 /// Returns the numbers of requests whose time waiting for a CPU is known.
@@ -306,11 +350,9 @@ fn parts(lines: &[Line]) -> Reading<WallParts> {
 }
 
 /// Returns the median wall time of each route that both versions served, of OLD and NEW.
-pub(crate) fn medians(question: &ReleaseQuestion, rows: &ReleaseRows) -> BTreeMap<u32, [Nanos; 2]> {
-    let sides = Sides::new(question, rows);
+pub(crate) fn medians(question: &ReleaseQuestion, rows: &ReleaseRows, lines: &[Line]) -> BTreeMap<u32, [Nanos; 2]> {
     let mut counts: BTreeMap<u32, [Counts; 2]> = BTreeMap::new();
-    for row in walls_within(question, rows) {
-        let Some(side) = sides.of(row.version) else { continue };
+    for (side, row) in walls_of(question, rows, lines) {
         let own = &mut counts.entry(row.route).or_default()[side];
         row.counts.iter().for_each(|&(bucket, count)| *own.entry(bucket).or_default() += f64::from(count));
     }

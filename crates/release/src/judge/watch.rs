@@ -3,7 +3,7 @@
 //! Each look that is due spends a part of the error rate. The parts add up however the looks depend on each other
 //! (Bonferroni). So all intervals hold together with the confidence of the question, and so does their intersection.
 
-use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSight};
+use crate::record::{ReleaseChange, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSight};
 use steady_model::{Absent, Interval, Reading, ReleaseRows, Verdict};
 
 use super::effect::{Criteria, release_change};
@@ -49,8 +49,12 @@ impl RepeatedComparison {
     pub fn look(&mut self, rows: &ReleaseRows, until: u64, over: f64) -> Result<ReleaseReport, JudgeError> {
         let over = over.clamp(0.0, 1.0);
         let question = self.question_until(rows, until);
-        let left = (1.0 - self.question.confidence - self.spent).max(0.0);
-        let at_end = judge_at(&question, rows, left)?;
+        /// What rounding may leave of the error rate.
+        const ROUNDED: f64 = 1e-9;
+        let all = 1.0 - self.question.confidence;
+        let left = Some(all - self.spent).filter(|left| *left > ROUNDED * all).unwrap_or(0.0);
+        // Once all is spent, the total keeps its interval. The other parts of the report are those of one look.
+        let at_end = judge_at(&question, rows, if left > 0.0 { left } else { all })?;
         let due = over >= 1.0 || self.looked.is_none_or(|looked| over >= GROWTH * looked);
         let (judged, spend) = match at_end.report.total.interval() {
             Ok(interval) if due && left > 0.0 => {
@@ -113,7 +117,8 @@ impl RepeatedComparison {
         without_contradiction(&mut total, &report.warnings);
         // The forecast is that of this look: the intersection of all intervals is narrower than the traffic explains.
         if total.verdict == Verdict::Undecided {
-            total.settle_seconds.clone_from(&report.total.settle_seconds);
+            let forecast = report.total.settle_seconds.clone();
+            total.settle_seconds = forecast.map_err(|_| ReleaseChange::not_settled(total.verdict, is_refused));
         }
         let (change, interval) = (total.change.clone().ok(), total.interval().ok());
         let sight = ReleaseSight::new(report.question.to, total.requests, change, interval);
@@ -124,7 +129,8 @@ impl RepeatedComparison {
         let routes = if self.question.by_route { self.routes.clone() } else { Vec::new() };
         let saving = judged.saving(&total);
         let (question, looks) = (self.question.clone(), self.looks.clone());
-        let settle = judged.report.settle.clone().map_err(|_| total.no_advice());
+        let is_open = total.verdict == Verdict::Undecided;
+        let settle = judged.report.settle.clone().ok().filter(|_| is_open).ok_or_else(|| total.no_advice());
         ReleaseReport { question, total, routes, saving, looks, settle, ..judged.report }
     }
 }

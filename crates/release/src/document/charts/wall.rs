@@ -34,7 +34,10 @@ fn distribution(report: &ReleaseReport, wall: &ReleaseWall) -> Section {
     let most = bins.iter().flat_map(|bin| bin.shares).fold(0.0, f64::max);
     let ends = bins.first().zip(bins.last()).map(|(first, last)| (first.below.seconds(), last.below.seconds()));
     let Some((low, high)) = ends.filter(|(low, high)| bins.len() >= 3 && most > 0.0 && low < high) else {
-        let few = "Not available: there are too few requests.".to_owned();
+        let few = match most > 0.0 {
+            true => "Not available: nearly all requests have the same wall time.".to_owned(),
+            false => "Not available: there are too few requests.".to_owned(),
+        };
         return Section::new(HEADING, vec![Block::Paragraph(plain(few))]).shown(Shown::OnPages);
     };
     let (unit, scale) = time_unit(high);

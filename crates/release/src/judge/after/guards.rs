@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::record::{Refusal, ReleaseDesign, ReleaseQuestion, Settling};
 use steady_model::ReleaseRows;
+use steady_stats::release::TimedCost;
 
 use super::load::Load;
 use super::{CLUSTER, Course};
@@ -33,19 +34,12 @@ impl Course<'_> {
             rows[line.side].insert(place, line.end() - line.row.second);
             clusters[line.side].insert(line.row.second / CLUSTER);
         }
-        let fewer = |[old, new]: [u64; 2]| {
-            let (name, count) = if new < old { (&question.new, new) } else { (&question.old, old) };
-            (Some(name.clone()), count)
-        };
-        let (of_rows, rows) = fewer(rows.map(|rows| rows.into_values().sum()));
-        let (of_clusters, clusters) = fewer(clusters.map(|clusters| clusters.len() as u64));
+        let (of_rows, rows) = fewer(question, rows.map(|rows| rows.into_values().sum()));
         let mut refused = Vec::new();
         if rows < LEAST_ROWS {
             refused.push(Refusal::TooFewRows { version: of_rows, rows, needed: LEAST_ROWS });
         }
-        if clusters < LEAST_CLUSTERS {
-            refused.push(Refusal::TooFewClusters { version: of_clusters, clusters, needed: LEAST_CLUSTERS });
-        }
+        refused.extend(too_few_clusters(question, clusters));
         if load.per_second < LEAST_READINGS || load.kinds.is_empty() {
             refused.push(Refusal::TooFewReadings { per_second: load.per_second, needed: LEAST_READINGS });
         }
@@ -70,6 +64,24 @@ impl Course<'_> {
         let minutes = REQUESTS_NEEDED * variance / (resolution * resolution) / per_minute;
         minutes.is_finite().then_some(Settling { design: ReleaseDesign::RandomPerRequest, seconds: 60.0 * minutes })
     }
+}
+
+/// Returns the version with the smaller number, and the number.
+fn fewer(question: &ReleaseQuestion, [old, new]: [u64; 2]) -> (Option<String>, u64) {
+    let (name, count) = if new < old { (&question.new, new) } else { (&question.old, old) };
+    (Some(name.clone()), count)
+}
+
+/// Returns a refusal if a version served in too few stretches.
+fn too_few_clusters(question: &ReleaseQuestion, clusters: [HashSet<u64>; 2]) -> Option<Refusal> {
+    let (version, clusters) = fewer(question, clusters.map(|clusters| clusters.len() as u64));
+    (clusters < LEAST_CLUSTERS).then_some(Refusal::TooFewClusters { version, clusters, needed: LEAST_CLUSTERS })
+}
+
+/// Returns a refusal if a version served in too few stretches on the hosts that count, which served both versions.
+pub(super) fn too_few_of_both(question: &ReleaseQuestion, costs: &[TimedCost]) -> Option<Refusal> {
+    let of = |is_new: bool| costs.iter().filter(move |cost| cost.is_new == is_new).map(|cost| cost.at as u64 / CLUSTER);
+    too_few_clusters(question, [false, true].map(|is_new| of(is_new).collect()))
 }
 
 /// Returns a refusal if the CPU utilisation differs between the versions.

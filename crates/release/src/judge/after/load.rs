@@ -1,6 +1,6 @@
 //! Readings of rulers in blocks of time, and the costs of requests in the same blocks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use steady_model::RequestRuler;
 use steady_stats::release::TimedCost;
@@ -14,7 +14,7 @@ type Blocks = BTreeMap<(u32, u64, usize), BTreeMap<RequestRuler, (f64, f64)>>;
 
 /// Load of the hosts over time, as the rulers measured it.
 pub(super) struct Load {
-    /// Rulers with readings in at least 80 % of the blocks.
+    /// Rulers with readings in at least 80 % of the blocks with readings in which the version served.
     pub(super) kinds: Vec<RequestRuler>,
     blocks: Blocks,
     /// Readings per second on the side that has fewer.
@@ -51,9 +51,12 @@ impl Course<'_> {
         let mut seconds = [0.0; 2];
         served.values().for_each(|&(side, long)| seconds[side] += long as f64);
         let rate = |side: usize| if seconds[side] > 0.0 { counts[side] / seconds[side] } else { 0.0 };
+        let served_blocks: BTreeSet<(u32, u64, usize)> =
+            self.lines.iter().map(|line| (line.row.host, line.row.second / BLOCK, line.side)).collect();
+        let known: Vec<_> = served_blocks.iter().filter_map(|key| blocks.get(key)).collect();
         let mut kinds: BTreeMap<RequestRuler, usize> = BTreeMap::new();
-        blocks.values().for_each(|block| block.keys().for_each(|kind| *kinds.entry(*kind).or_default() += 1));
-        let enough = |count: usize| count as f64 >= 0.8 * blocks.len() as f64;
+        known.iter().flat_map(|block| block.keys()).for_each(|kind| *kinds.entry(*kind).or_default() += 1);
+        let enough = |count: usize| count as f64 >= 0.8 * known.len() as f64;
         let kinds = kinds.into_iter().filter(|(_, count)| enough(*count)).map(|(kind, _)| kind).collect();
         Load { kinds, blocks, per_second: rate(0).min(rate(1)) }
     }

@@ -24,8 +24,6 @@ const BLOCK: u64 = 5;
 const CLUSTER: u64 = 10;
 /// Largest variance inflation; beyond it, the load nearly identifies the version.
 const MOST_INFLATION: f64 = 2.0;
-/// Variance inflation that is reported if the load identifies the version completely.
-const UNBOUNDED: f64 = 1e6;
 /// The interval is extended by this share of the adjustment for load.
 const SHIFT_SHARE: f64 = 0.1;
 /// The same share if only the agent's rulers measure the load, because they measure less of the workers' load.
@@ -81,7 +79,8 @@ pub(crate) fn answer(
     );
     refused.extend(utilisation(question, rows, lines));
     if found.is_none() && refused.is_empty() {
-        refused.push(Refusal::LoadsDoNotOverlap { variance_inflation: UNBOUNDED });
+        let overlap = Refusal::LoadsDoNotOverlap { variance_inflation: f64::INFINITY };
+        refused.push(guards::too_few_of_both(question, &costs).unwrap_or(overlap));
     }
     if !refused.is_empty() {
         let why = || Absent::because("the effects of load and of the version cannot be separated");
