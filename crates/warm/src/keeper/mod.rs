@@ -62,7 +62,7 @@ fn is_old(stored: &StoredCard) -> bool {
     clock::time_of_day().0.saturating_sub(stored.written.0) >= AGE_SECONDS
 }
 
-/// Ends this process [`GONE`] after the process of the pidfd `command` has ended. A program that it captures then is
+/// Ends this process `GONE` after the process of the pidfd `command` has ended. A program that it captures then is
 /// killed with it, and its request stays in the store.
 ///
 /// # Errors
