@@ -109,7 +109,8 @@ impl ReleaseDesign {
 pub enum RestsOn {
     /// No adjustment is needed: coins chose the version, so both versions had the same load.
     Coins,
-    /// Adjusted by rulers that ran before requests, on the threads of the requests.
+    /// Adjusted by rulers that ran before requests, on the threads of the requests. One version after the other: by the
+    /// agent's ruler of memory, if the agent read it.
     WorkerRulers,
     /// Adjusted by the rulers of the agent alone.
     AgentRulers,

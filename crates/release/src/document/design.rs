@@ -70,6 +70,10 @@ fn adjustment(report: &ReleaseReport) -> String {
     };
     let load = match report.rests_on {
         RestsOn::Coins => "",
+        RestsOn::WorkerRulers if report.design == ReleaseDesign::OneAfterTheOther => {
+            "The estimate is adjusted for load by the agent's ruler of memory or, if the agent did not read it, by rulers \
+             that ran before requests."
+        }
         RestsOn::WorkerRulers => {
             "The estimate is adjusted for load by rulers that ran before requests, on the same threads."
         }
