@@ -203,8 +203,8 @@ pub(crate) extern "C" fn on_exit() {
     }
 }
 
-/// Notes that the process ends now. Returns whether it is known to be this process: a child of vfork(2), or of _Fork(3),
-/// has the place of its parent, which goes on.
+/// Notes that the process ends now. Returns whether it is known to be this process: a child of vfork(2), or of
+/// _Fork(3), has the place of its parent, which goes on.
 pub(crate) fn end() -> bool {
     // SAFETY: the mapping lasts as long as the process.
     let place = unsafe { PLACE.load(Relaxed).as_ref() };

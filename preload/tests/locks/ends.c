@@ -1,7 +1,7 @@
 // Without arguments, a deadlock: two threads each acquire a lock and wait for the other's; the main thread joins one.
 // `had`: a thread waits for a lock of the main thread, acquires and keeps it. Then the main thread waits for the lock.
 // `left`: as `had`, but the thread ends.
-// `told`: as `had`, but the thread acquires the lock as it returns from a wait for a condition.
+// `signalled`: as `had`, but the thread acquires the lock as it returns from a wait for a condition.
 // `count FILE`: four threads acquire a lock in an endless loop and count the acquisitions in the file.
 #include <fcntl.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static int had(char *leaves) {
 
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 
-static void *is_told(void *nothing) {
+static void *waits_for_signal(void *nothing) {
     pthread_mutex_lock(&one);
     about_to_wait = 1;
     pthread_cond_wait(&news, &one);
@@ -61,9 +61,9 @@ static void *is_told(void *nothing) {
     return nothing;
 }
 
-static int told(void) {
+static int signalled(void) {
     pthread_t thread;
-    pthread_create(&thread, NULL, is_told, NULL);
+    pthread_create(&thread, NULL, waits_for_signal, NULL);
     while (!about_to_wait) usleep(1000);
     // Until the thread has released the lock.
     usleep(100000);
@@ -96,7 +96,7 @@ static int count(const char *path) {
 
 int main(int argc, char **argv) {
     pthread_t threads[2];
-    if (argc == 2 && !strcmp(argv[1], "told")) return told();
+    if (argc == 2 && !strcmp(argv[1], "signalled")) return signalled();
     if (argc == 2) return had(strcmp(argv[1], "left") ? NULL : argv[1]);
     if (argc == 3) return count(argv[2]);
     pthread_barrier_init(&both, NULL, 2);

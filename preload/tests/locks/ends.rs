@@ -92,7 +92,7 @@ fn a_thread_that_ends_with_a_contended_lock_acquired_it_last() {
 /// Otherwise the thread that signalled would be said to hold the lock that it waits for.
 #[test]
 fn a_thread_that_returns_from_a_condition_acquired_the_lock_last() {
-    let area = killed_while_waiting_in_turn("told");
+    let area = killed_while_waiting_in_turn("signalled");
     let place = area.place(0);
     let (_, lock) = Queries::locks(&*place, Kind::Mutex)[0];
     assert_eq!(get(&lock.last), 2);

@@ -111,8 +111,8 @@ fn too_few() -> Absent {
     Absent::because("there are too few requests on routes that both versions served")
 }
 
-/// Returns the distributions that lie completely within the window, with their sides. The design may leave out requests,
-/// such as those before a coin chose the version, and then their distributions are left out too.
+/// Returns the distributions that lie completely within the window, with their sides. The design may leave out
+/// requests, such as those before a coin chose the version, and then their distributions are left out too.
 fn walls_of<'a>(
     question: &ReleaseQuestion,
     rows: &'a ReleaseRows,

@@ -201,8 +201,8 @@ fn destroyed(place: &'static ProcessPlace, address: u64) {
     }
 }
 
-/// Returns whether a timeout is valid. An invalid one must fail even if the lock is free. Some real functions accept null
-/// as no timeout.
+/// Returns whether a timeout is valid. An invalid one must fail even if the lock is free. Some real functions accept
+/// null as no timeout.
 fn is_valid_time(time: *const Timespec) -> bool {
     // SAFETY: the caller passed a valid pointer or null; the real function reads it too.
     unsafe { time.as_ref() }.is_none_or(|time| (0..1_000_000_000).contains(&time.nanoseconds))
