@@ -68,6 +68,8 @@ class AsgiApp:
         self._classes = None if classify is None else Classes(classify, reporter.fail)
         self._timing = timing
         self._follows = follows
+        # The loop that will send the lines, if any.
+        self._timer: Any = None
         reporter.follows = reporter.follows or follows
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -114,11 +116,16 @@ class AsgiApp:
                     lines.append((now, choice, route, sender.status, cpu, now - begin, more, None, 0))
                     if now >= reporter.due or len(lines) >= BATCH:
                         reporter.send(now)
-                    elif len(lines) == 1 and loop is not None:
+                    elif self._timer is not loop and loop is not None:
                         # Otherwise the last lines of a burst would wait for the next request.
-                        loop.call_later(BATCH_NS / 1e9, reporter.flush)
+                        self._timer = loop
+                        loop.call_later(BATCH_NS / 1e9, self._flush)
             except Exception as error:
                 reporter.fail(error)
+
+    def _flush(self) -> None:
+        self._timer = None
+        self._reporter.flush()
 
     def _loop(self, cost: Cost) -> Any:
         """Returns the running asyncio loop, or None, and makes `cost` the current request."""
@@ -168,7 +175,8 @@ class WithState:
     def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
         """Calls the application with its state."""
         if self.state:
-            scope = {**scope, "state": {**scope.get("state", {}), **self.state}}
+            # Not in a copy of the scope: the route is read from the scope afterwards.
+            scope["state"] = {**scope.get("state", {}), **self.state}
         return self.app(scope, receive, send)
 
 

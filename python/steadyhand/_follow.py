@@ -23,13 +23,15 @@ _cpu = time.thread_time_ns
 class Cost:
     """The CPU time of a request so far, in nanoseconds."""
 
-    __slots__ = ("begin", "cpu", "is_over", "threads")
+    __slots__ = ("before", "begin", "cpu", "is_over", "threads")
 
     def __init__(self) -> None:
         # CPU time of its coroutine and tasks.
         self.cpu = 0
         # The thread's CPU time at the start of the current step; 0 between steps.
         self.begin = 0
+        # The CPU time of all steps before the current one.
+        self.before = 0
         # CPU times in other threads. Appending is safe from any thread.
         self.threads: list[int] = []
         self.is_over = False
@@ -39,12 +41,18 @@ class Cost:
         step = _cpu() - self.begin if self.begin else 0
         return self.cpu + step + sum(self.threads)
 
+    def begin_step(self) -> None:
+        """Begins to time a step."""
+        self.before = _stepped
+        self.begin = _cpu()
+
     def end_step(self) -> None:
         """Adds the CPU time of the current step."""
         global _stepped
         took = _cpu() - self.begin
         self.begin = 0
-        _stepped += took
+        # Steps of other requests within this one are part of it: a connection may keep the context of an earlier request.
+        _stepped = self.before + took
         if not self.is_over:
             self.cpu += took
 
@@ -118,7 +126,7 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
         # A step within a step (an eager task) is already timed.
         if cost.begin:
             return self._coroutine.send(value)
-        cost.begin = _cpu()
+        cost.begin_step()
         try:
             return self._coroutine.send(value)
         finally:
@@ -129,7 +137,7 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
         cost = self._cost
         if cost.begin:
             return self._coroutine.throw(*error)
-        cost.begin = _cpu()
+        cost.begin_step()
         try:
             return self._coroutine.throw(*error)
         finally:
@@ -151,13 +159,15 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
         cost = self._cost
         if cost.begin:
             return self._coroutine.send(None)
+        before = _stepped
         begin = cost.begin = _cpu()
         try:
             return self._coroutine.send(None)
         finally:
             took = _cpu() - begin
             cost.begin = 0
-            _stepped += took
+            # See `Cost.end_step`.
+            _stepped = before + took
             if not cost.is_over:
                 cost.cpu += took
 
@@ -167,7 +177,7 @@ class Timed(collections.abc.Coroutine):  # type: ignore[type-arg]
 
 def steps(app: Any, scope: dict[str, Any], receive: Any, send: Any, cost: Cost) -> Timed:
     """Calls an application and returns an awaitable. The call and all steps are timed."""
-    cost.begin = _cpu()
+    cost.begin_step()
     try:
         called = app(scope, receive, send)
         return Timed(called if hasattr(called, "send") else _Awaited(called.__await__()), cost)

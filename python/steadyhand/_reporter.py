@@ -136,7 +136,8 @@ class Reporter:
     """Numbers, batches and sends the lines about a service. It is thread-safe."""
 
     __slots__ = ("skip", "lines", "due", "began", "rulers", "follows", "loop_cpu", "unmeasured", "failed", "failure",
-                 "service", "pid", "answered", "sent", "dropped", "_connection", "_head", "_unreported_drops", "_process", "_sending", "_drop_until")
+                 "service", "pid", "answered", "sent", "dropped", "_connection", "_head", "_unreported_drops", "_process", "_sending",
+                 "_retry_at", "_drop_until")
 
     def __init__(self, service: str, path: str | None, kinds: Iterable[str]) -> None:
         self.service = service
@@ -159,8 +160,10 @@ class Reporter:
         self.lines: deque[Request | Change | Unknown] = deque()
         self._process = ProcessCpu()
         self._sending = threading.Lock()
-        # When the batch is sent, and until when lines are dropped because no agent listens.
+        # When the batch is sent, when a full queue is tried again, and until when lines are dropped because no agent
+        # listens.
         self.due = 0
+        self._retry_at = 0
         self._drop_until = 0
         # The number of requests before the next one with a ruler.
         self.skip = self.rulers.gap()
@@ -194,22 +197,32 @@ class Reporter:
         """Counts a request of this thread that could not be measured."""
         self.unmeasured += 1
         self.lines.append((thread,))
+        if len(self.lines) >= BATCH:
+            self.flush()
 
     def flush(self) -> None:
         """Sends all batched lines. An error of the middleware is recorded."""
         try:
+            self._retry_at = 0
             self.send(time.monotonic_ns())
         except Exception as error:
             self.fail(error)
 
     def send(self, now: int) -> None:
         """Sends all batched lines. `now` is the monotonic time in nanoseconds."""
+        if os.getpid() != self.pid:
+            # Forked without Python's hooks, as by uWSGI. The parent sends what it has batched.
+            _in_child()
+            return
         # If another thread is sending, it sends these lines too.
         if not self._sending.acquire(False):
             return
         try:
             if now < self._drop_until:
                 self._drop_all()
+                return
+            if now < self._retry_at:
+                self._drop_oldest()
                 return
             size = BATCH
             while self.lines:
@@ -261,15 +274,18 @@ class Reporter:
             return True
         if done is None:
             self.lines.extendleft(reversed(batch))
-            while len(self.lines) > MOST_WAITING:
-                self._drop(self.lines.popleft())
-            self.due = now + RETRY_NS
+            self._drop_oldest()
+            self._retry_at = self.due = now + RETRY_NS
             return False
         self._drop_until = self.due = now + RECONNECT_NS
         for record in batch:
             self._drop(record)
         self._drop_all()
         return False
+
+    def _drop_oldest(self) -> None:
+        while len(self.lines) > MOST_WAITING:
+            self._drop(self.lines.popleft())
 
     def _drop_all(self) -> None:
         while self.lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, Callable
 
 from ._text import field
@@ -57,7 +58,7 @@ class Routes:
         bottle = environ.get("bottle.route")
         if bottle is not None:
             return self._field(bottle.rule)
-        return self._of_path(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), True)
+        return self._of_path(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), environ.get("PATH_INFO", ""))
 
     def _of_scope(self, scope: dict[str, Any]) -> str:
         if self._route is not None:
@@ -65,14 +66,12 @@ class Routes:
         template = scope.get("steadyhand.route")
         if template is not None:
             return self._field(template)
-        route = scope.get("route")
-        template = getattr(route, "path_format", None) or getattr(route, "path", None)
-        if template is not None:
-            return self._field(template)
-        router = scope.get("router")
+        route, router = scope.get("route"), scope.get("router")
+        if _path_of(route) is not None:
+            return self._field(_of_route(route, router, scope))
         if router is not None:
             return self._field(_of_starlette(router, scope) or NONE)
-        return self._of_path(scope.get("path", ""), False)
+        return self._of_path(scope.get("path", ""))
 
     def _field(self, template: Any) -> str:
         cached = self._fields.get(template)
@@ -83,16 +82,35 @@ class Routes:
         created = self._fields[template] = field(template)
         return created
 
-    def _of_path(self, path: str, is_latin: bool) -> str:
+    def _of_path(self, path: str, wsgi_path: str | None = None) -> str:
+        """Returns the template of a path. `wsgi_path` is the part below the application under WSGI."""
         cached = self._paths.get(path)
         if cached is not None:
             return cached
-        # PEP 3333: each character of the string is one byte of the path.
-        text = path.encode("latin-1", "replace").decode("utf-8", "replace") if is_latin else path
-        template = self._field(normalised(text))
+        if wsgi_path is None:
+            template = self._field(normalised(path))
+        else:
+            template = self._field(_of_django(_decoded(wsgi_path)) or normalised(_decoded(path)))
         if len(self._paths) < MOST_PATHS:
             self._paths[path] = template
         return template
+
+
+def _decoded(path: str) -> str:
+    # PEP 3333: each character of the string is one byte of the path.
+    return path.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def _of_django(path: str) -> str | None:
+    """Returns the template of a path if the application is Django's, whose response other middleware may have wrapped."""
+    urls = sys.modules.get("django.urls")
+    if urls is None:
+        return None
+    try:
+        return f"/{urls.resolve(path).route}"
+    except Exception:
+        # No route matches, or Django is imported but does not serve.
+        return None
 
 
 def rule_of_closers(closers: Any) -> Any:
@@ -116,6 +134,47 @@ def rule_text(rule: Any) -> str:
     return cached
 
 
+def _path_of(route: Any) -> str | None:
+    """Returns the template of a route of Starlette or FastAPI below its router."""
+    return getattr(route, "path_format", None) or getattr(route, "path", None)
+
+
+# The templates of routes that a scope named, with their routes, by the ids of the route and of the outermost router.
+_routes: dict[tuple[int, int], tuple[Any, Any, str | None]] = {}
+
+
+def _of_route(route: Any, router: Any, scope: dict[str, Any]) -> str:
+    """Returns the template of the route that a scope names. Of a mounted application, that is its own route."""
+    if getattr(route, "routes", None):
+        # A mount none of whose routes matched.
+        return NONE
+    key = (id(route), id(router))
+    if key not in _routes:
+        if len(_routes) >= MOST_TEMPLATES:
+            return OTHER
+        # The objects are kept, so that their ids stay theirs.
+        _routes[key] = (route, router, _template_of(getattr(router, "routes", None) or (), route, ""))
+    template = _routes[key][2]
+    if template is None:
+        # An application that is mounted below middleware. Starlette adds its prefix to the root path.
+        root, outer = scope.get("root_path", ""), scope.get("app_root_path")
+        prefix = root[len(outer):] if outer is not None and root.startswith(outer) else ""
+        template = normalised(prefix) + str(_path_of(route))
+    return template
+
+
+def _template_of(routes: Any, route: Any, before: str) -> str | None:
+    for candidate in routes:
+        template = before + str(_path_of(candidate) or "")
+        if candidate is route:
+            return template
+        below = getattr(candidate, "routes", None)
+        found = _template_of(below, route, template.replace("/{path}", "")) if below else None
+        if found is not None:
+            return found
+    return None
+
+
 _endpoints: dict[Any, str | None] = {}
 
 
@@ -137,14 +196,17 @@ def _of_starlette(router: Any, scope: dict[str, Any]) -> str | None:
 
 def _search(routes: Any, endpoint: Any, names: set[str], before: str) -> str | None:
     for route in routes:
-        template = before + str(getattr(route, "path_format", None) or getattr(route, "path", ""))
+        template = before + str(_path_of(route) or "")
         below = getattr(route, "routes", None)
         if below:
             # The template of a mount ends with the rest of the path.
             found = _search(below, endpoint, names, template.replace("/{path}", ""))
             if found is not None:
                 return found
-        is_match = getattr(route, "endpoint", None) is endpoint or getattr(route, "app", None) is endpoint
-        if is_match and set(re.findall(r"{(\w+)}", template)) <= names:
+        is_mounted = not below and not hasattr(route, "endpoint") and getattr(route, "app", None) is endpoint
+        # The rest of the path is not a parameter of a mounted application.
+        rest = {"path"} if is_mounted else set()
+        is_match = is_mounted or endpoint in (getattr(route, "endpoint", None), getattr(route, "app", None))
+        if is_match and set(re.findall(r"{(\w+)}", template)) - rest <= names:
             return template
     return None

@@ -28,10 +28,18 @@ def coin(old_app: Any, new_app: Any, versions: tuple[str, str], share: float) ->
     old, new = _version_fields(versions)
     choices = ((old_app, old, "random"), (new_app, new, "random"))
     generator = random.Random(os.urandom(32))
-    # Otherwise all children would continue with the same random state.
-    os.register_at_fork(after_in_child=lambda: generator.seed(os.urandom(32)))
-    draw = generator.random
-    return lambda: choices[draw() < share]
+    draw, getpid = generator.random, os.getpid
+    owner = getpid()
+
+    def choose() -> Choice:
+        nonlocal owner
+        # Otherwise all children would continue with the same random state. Some servers fork without Python's hooks.
+        if getpid() != owner:
+            generator.seed(os.urandom(32))
+            owner = getpid()
+        return choices[draw() < share]
+
+    return choose
 
 
 def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], seconds: int,
@@ -66,7 +74,7 @@ def slots(old_app: Any, new_app: Any, service: str, versions: tuple[str, str], s
 
 def pair_coin(host: str, service: str, versions: tuple[str, str], seconds: int, pair: int) -> int:
     """Returns the coin flip of a pair of slots, 0 or 1: a hash of the arguments, which is the same in every process."""
-    words = [word.encode("utf-8", "surrogatepass") for word in (host, service, *versions, str(seconds), str(pair))]
+    words = [str(word).encode("utf-8", "surrogatepass") for word in (host, service, *versions, str(seconds), str(pair))]
     return hashlib.sha256(b"".join(b"%d:%s" % (len(word), word) for word in words)).digest()[0] & 1
 
 

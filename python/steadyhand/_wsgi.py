@@ -103,14 +103,21 @@ class WsgiApp:
             pass
         elif kind is list or kind is tuple:
             exchange.__class__ = ListExchange
-        elif kind is environ.get("wsgi.file_wrapper"):
-            # Servers optimise this type, and recognise it by its class only.
+        elif _is_wrapped_file(result, environ.get("wsgi.file_wrapper")):
+            # Servers optimise this response, and recognise it by its class or identity only.
             exchange.close()
             return result  # type: ignore[no-any-return]
         else:
             self._plain = kind
         exchange.result = result
         return exchange
+
+
+def _is_wrapped_file(result: Any, wrapper: Any) -> bool:
+    """Returns whether a response may be the result of a server's `wsgi.file_wrapper`. That of uWSGI returns the file."""
+    if wrapper is None or isinstance(wrapper, type):
+        return type(result) is wrapper
+    return hasattr(result, "read")
 
 
 class Exchange:

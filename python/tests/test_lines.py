@@ -1,6 +1,8 @@
 """The lines that the middleware sends. Each test calls an application as servers do, without a server."""
 
 import asyncio
+import contextvars
+import ctypes
 import gc
 import http
 import inspect
@@ -10,14 +12,16 @@ import statistics
 import sys
 import threading
 import time
+import types
 import unittest
+import unittest.mock
 import uuid
 import warnings
 
 from listener import Listener, RequestLine, run, steady_folder, PYTHON
 
 import steadyhand
-from steadyhand import _routes, _reporter, _text, _versions
+from steadyhand import _follow, _routes, _reporter, _text, _versions
 
 ENVIRON = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "PATH_INFO": "/item/17"}
 
@@ -183,6 +187,19 @@ class Wsgi(ReportingTest):
         # The list response was not closed and is not reported; the file response was.
         self.assertEqual([request.number for request in self.received(1)], [1])
 
+    def test_a_file_wrapper_may_be_a_function_that_returns_the_file(self):
+        class File:
+            def read(self):
+                return b""
+
+        def app(environ, start_response):
+            start_response("200 OK", [])
+            return environ["wsgi.file_wrapper"](opened)
+
+        opened = File()
+        self.assertIs(self.wsgi(app)({**ENVIRON, "wsgi.file_wrapper": lambda file: file}, lambda *_: None), opened)
+        self.received(1)
+
     def test_any_text_is_transmitted(self):
         odd = "a\tb\nc\rd\\e\"'\0 \N{SNOWMAN} \N{OLD PERSIAN SIGN A}\ud800"
         serve(self.wsgi(version=odd, route=lambda environ: odd + "/long" * 300))
@@ -228,6 +245,21 @@ class Wsgi(ReportingTest):
             serve(self.wsgi(app(closers)))
         self.assertEqual([request.route for request in self.received(3)], ["/item/<int:number>/"] * 2 + ["/item/<n>"])
 
+    def test_djangos_route_is_found_if_its_response_is_wrapped(self):
+        def resolve(path):
+            if not path.startswith("/item/"):
+                raise LookupError
+            return types.SimpleNamespace(route="item/<int:number>/")
+
+        urls = types.ModuleType("django.urls")
+        urls.resolve = resolve
+        with unittest.mock.patch.dict(sys.modules, {"django.urls": urls}):
+            app = self.wsgi()
+            for path in ("/item/17", "/item/18", "/other/17"):
+                serve(app, {"PATH_INFO": path, "SCRIPT_NAME": "/below"})
+            routes = [request.route for request in self.received(3)]
+        self.assertEqual(routes, ["/item/<int:number>/"] * 2 + ["/below/other/<n>"])
+
     def test_an_error_in_route_fails_no_request(self):
         self.assertEqual(serve(self.wsgi(route=lambda environ: environ["missing"]))["body"], [b"done"])
         self.assertEqual((self.status()["failed"], self.status()["failure"]), (1, "KeyError: 'missing'"))
@@ -250,6 +282,26 @@ class Wsgi(ReportingTest):
         thread.join()
         self.assertEqual((self.status()["unmeasured"], self.status()["requests"]), (1, 0))
 
+    def test_lines_do_not_gather_if_all_requests_end_in_another_thread(self):
+        app = self.wsgi()
+        results = [app(dict(ENVIRON), lambda *_: None) for _ in range(1000)]
+        thread = threading.Thread(target=lambda: [result.close() for result in results])
+        thread.start()
+        thread.join()
+        [reporter] = [one for one in _reporter._reporters.values() if one.service == self.service]
+        self.assertLess(len(reporter.lines), 300)
+
+    def test_a_full_queue_is_not_tried_again_by_every_request(self):
+        app = self.wsgi()
+        [reporter] = [one for one in _reporter._reporters.values() if one.service == self.service]
+        begin = time.monotonic()
+        with unittest.mock.patch.object(reporter._connection, "send", return_value=None) as send:
+            for _ in range(1000):
+                serve(app)
+        most = (time.monotonic() - begin) / 0.005 + 2
+        self.assertLess(send.call_count, most)
+        self.assertLessEqual(len(reporter.lines), _reporter.MOST_WAITING + _reporter.BATCH)
+
     def test_a_forked_child_reports_its_own_requests(self):
         app = self.wsgi()
         for _ in range(3):
@@ -266,6 +318,19 @@ class Wsgi(ReportingTest):
         self.assertEqual([number for number, _ in own], [1, 2, 3])
         self.assertEqual([number for number, _ in theirs], [1])
         self.assertGreater(theirs[0][1], own[0][1])
+
+    def test_a_child_that_is_forked_without_pythons_hooks_reports_its_own_requests(self):
+        app = self.wsgi()
+        child = ctypes.PyDLL(None).fork()
+        if child == 0:
+            # The first one may be a request of the parent, so it is not reported.
+            serve(app)
+            serve(app)
+            _reporter._at_exit()
+            os._exit(0)
+        os.waitpid(child, 0)
+        [request] = self.received(1)
+        self.assertEqual((request.pid, request.number), (child, 1))
 
     def test_batched_lines_are_sent_at_exit(self):
         script = ("import steadyhand, sys\n"
@@ -558,9 +623,10 @@ class Versions(ReportingTest):
     def test_children_draw_their_own_versions(self):
         choose = _versions.coin("old", "new", ("1", "2"), 0.5)
         drawn = set()
-        for _ in range(4):
+        # Some servers fork without Python's hooks.
+        for fork in (os.fork, os.fork, ctypes.PyDLL(None).fork, ctypes.PyDLL(None).fork):
             reader, writer = os.pipe()
-            child = os.fork()
+            child = fork()
             if child == 0:
                 os.write(writer, "".join(choose()[1] for _ in range(64)).encode())
                 os._exit(0)
@@ -670,6 +736,25 @@ class Routes(unittest.TestCase):
         self.assertEqual(len(_text.field("\N{SNOWMAN}" * 400).encode()), 498)
         self.assertEqual(_text.field("x" * 499 + "\t"), "x" * 499)
         self.assertEqual(_text.field("x" * 498 + "\\\\"), "x" * 498 + "\\\\")
+
+
+    def test_routes_below_mounts_have_the_prefix_of_the_mount(self):
+        def route(path, **more):
+            return types.SimpleNamespace(path_format=path, **more)
+
+        inner, other, hidden = (route("/item/{id}", endpoint=name) for name in "abc")
+        mounts = [route("/a/{path}", routes=[inner], app="1"), route("/b/{path}", routes=[other], app="2")]
+        leaf = route("/static/{path}", routes=[], app="files")
+        wrapped = route("/c/{path}", routes=[], app="wrapped")
+        router = types.SimpleNamespace(routes=[*mounts, leaf, wrapped])
+        routes = _routes.Routes(None, self.fail)
+        for scope, template in (({"route": inner}, "/a/item/{id}"), ({"route": other}, "/b/item/{id}"),
+                                ({"route": mounts[0]}, "(no route)"), ({"route": leaf}, "/static/{path}"),
+                                ({"route": hidden, "root_path": "/x/c/17", "app_root_path": "/x"}, "/c/<n>/item/{id}"),
+                                ({"endpoint": "files", "path_params": {}}, "/static/{path}"),
+                                ({"endpoint": "a", "path_params": {"id": 1}}, "/a/item/{id}"),
+                                ({"endpoint": "1", "path_params": {}}, "(no route)")):
+            self.assertEqual(routes.of_scope({"router": router, **scope}), template, scope)
 
 
 class Rulers(ReportingTest):
@@ -827,6 +912,7 @@ class Asgi(ReportingTest):
                         await send({"type": f"lifespan.{event}.complete"})
                 else:
                     states.add((name, scope["state"]["name"]))
+                    scope["steadyhand.route"] = f"/of {name}"
                     await self.stepwise(scope, receive, send)
             return app
 
@@ -847,7 +933,8 @@ class Asgi(ReportingTest):
         self.assertEqual(answers, ["lifespan.startup.complete", "lifespan.shutdown.complete"])
         self.assertEqual(sorted(seen), [(name, f"lifespan.{event}") for name in "ab" for event in ("shutdown", "startup")])
         self.call(*[app] * 40)
-        self.assertEqual({request.version for request in self.received(40)}, {"a", "b"})
+        routes = {(request.version, request.route) for request in self.received(40)}
+        self.assertEqual(routes, {("a", "/of a"), ("b", "/of b")})
         self.assertEqual(states, {("a", "a"), ("b", "b")})
 
 
@@ -889,6 +976,29 @@ class Follow(ReportingTest):
         self.assertGreaterEqual(min(spent), 20)
         self.assertGreaterEqual(min(rest), 0)
         self.assertLess(statistics.median(rest), 3)
+
+    def test_requests_in_the_context_of_an_earlier_one_are_not_counted_twice(self):
+        contexts, spent = [], []
+
+        async def app(scope, receive, send):
+            contexts.append(contextvars.copy_context())
+            spent.append(spin(10))
+
+        wrapped = steadyhand.asgi(app, self.service, "v1", rulers=False, socket=self.listener.path)
+
+        def serve():
+            return asyncio.ensure_future(wrapped({"type": "http", "path": "/"}, None, None))
+
+        async def serve_all():
+            await serve()
+            before = _follow._stepped
+            # As asyncio does for a connection on which reading was paused and resumed by the first request.
+            await contexts[0].run(serve)
+            return (_follow._stepped - before) / 1e6
+
+        counted = asyncio.run(serve_all())
+        self.assertTrue(spent[1] <= counted < 1.5 * spent[1], (spent, counted))
+        self.received(2)
 
     def test_functions_in_threads_get_all_their_arguments(self):
         async def app(scope, receive, send):
