@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use steady::{eventually, output_of, processes_with, run, scratch, skip, steady, within_a_second};
+use steady::{copy_steady, eventually, output_of, processes_with, run, scratch, skip, steady, within_a_second};
 
 /// The journal of changed settings, relative to the root.
 const JOURNAL: &str = "var/lib/steady-host/host.json";
@@ -104,6 +104,19 @@ fn the_last_sentence_says_how_far_from_quiet_this_host_is() {
         last.trim_end().lines().last().unwrap().starts_with("How far it is from quiet: for one second"),
         "{stdout}"
     );
+}
+
+/// The umask of root is often 077.
+#[test]
+fn every_user_can_read_the_journal_whatever_the_umask() {
+    let host = CopiedHost::of("host-intel-active", "umask");
+    let quiet = format!("umask 077; exec '{}' host quiet --root '{}'", env!("CARGO_BIN_EXE_steady"), host.root());
+    let (status, _, stderr) = output_of(Command::new("sh").args(["-c", &quiet]).output().unwrap());
+    assert_eq!(status, 0, "{stderr}");
+    let journal = host.0.join(JOURNAL);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(journal.parent().unwrap()), mode(&journal)), (0o755, 0o644));
+    assert_eq!(host.run(&["restore"]).0, 0);
 }
 
 #[test]
@@ -400,7 +413,7 @@ fn a_journal_of_root_does_not_fail_the_runs_of_other_users() {
     let host = CopiedHost::at(folder, "host-intel-active");
     assert_eq!(host.run(&["quiet", "--only", "swap"]).0, 0);
     let program = host.0.join("steady");
-    fs::copy(env!("CARGO_BIN_EXE_steady"), &program).unwrap();
+    copy_steady(&program);
     let mut command = Command::new(&program);
     command.args(["host", "quiet", "--root", host.root(), "--only", "smt", "--", "sh", "-c", "echo ran; exit 3"]);
     let output = command.stdin(Stdio::null()).current_dir("/").uid(NOBODY).gid(NOBODY).output();

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use steady::{output_of, run, scratch, skip, steady};
+use steady::{copy_steady, output_of, run, scratch, skip, steady};
 
 /// The journal of changed settings.
 const JOURNAL: &str = "/var/lib/steady-host/host.json";
@@ -184,7 +184,7 @@ fn unprivileged_users_are_shown_the_sudo_command() {
     // The user `nobody` may have no access to the build directory.
     let program = scratch("steady-for-all");
     let program = Path::new("/tmp").join(program.file_name().unwrap());
-    fs::copy(env!("CARGO_BIN_EXE_steady"), &program).unwrap();
+    copy_steady(&program);
     let _removed = RemovedOnDrop(program.clone());
     let nobody = |args: &[&str]| {
         let mut command = Command::new("setpriv");

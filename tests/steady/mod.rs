@@ -27,6 +27,14 @@ pub(crate) fn without_call(x86_64: &str, aarch64: &str) -> Command {
     command
 }
 
+/// Copies the `steady` binary in another process. If this process had the copy open for writing, children that other tests
+/// start concurrently would inherit the descriptor, and executing the copy would fail with ETXTBSY until they call
+/// execve(2).
+pub(crate) fn copy_steady(to: &Path) {
+    let status = Command::new("cp").arg(env!("CARGO_BIN_EXE_steady")).arg(to).status().expect("cp starts");
+    assert!(status.success(), "steady cannot be copied to {}", to.display());
+}
+
 /// Returns the data directory of this test process, which holds its history. Removes those of processes that have
 /// ended.
 pub(crate) fn data_home() -> &'static Path {

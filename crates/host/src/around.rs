@@ -70,7 +70,7 @@ fn report_failures(restored: Result<Restored, HostError>, session: &dyn Session)
         not_restored()
     })?;
     restored.notes.iter().for_each(|note| session.notice(note));
-    let left: Vec<_> = restored.attempts.iter().filter(|attempt| attempt.outcome.failed()).collect();
+    let left: Vec<_> = restored.attempts.iter().filter(|attempt| attempt.failed()).collect();
     for attempt in &left {
         let why = attempt.outcome.reason().unwrap_or_default();
         session.notice(&format!(

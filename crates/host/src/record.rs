@@ -280,13 +280,18 @@ impl Serialize for AttemptOutcome {
     }
 }
 
-/// Returns whether all files were set or restored. Interrupts that the kernel refuses to move do not count.
+impl Attempt {
+    /// Returns whether the file does not have the value that it should have. Interrupts that the kernel refuses to move
+    /// do not count, because most machines have some.
+    pub(crate) fn failed(&self) -> bool {
+        let is_fixed = self.name == Knob::IrqAffinity && matches!(self.outcome, AttemptOutcome::Refused(_));
+        self.outcome.failed() && !is_fixed
+    }
+}
+
+/// Returns whether all files were set or restored.
 pub(crate) fn are_done(attempts: &[Attempt]) -> bool {
-    // Most machines have interrupts that cannot be moved.
-    let matters = |attempt: &&Attempt| {
-        attempt.name != Knob::IrqAffinity || !matches!(attempt.outcome, AttemptOutcome::Refused(_))
-    };
-    !attempts.iter().filter(matters).any(|attempt| attempt.outcome.failed())
+    !attempts.iter().any(Attempt::failed)
 }
 
 /// A knob that was requested but not set.

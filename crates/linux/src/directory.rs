@@ -225,6 +225,14 @@ impl Directory {
         written
     }
 
+    /// Sets the permissions of this directory.
+    ///
+    /// # Errors
+    /// The error of fchmod(2).
+    pub fn set_mode(&self, mode: u32) -> io::Result<()> {
+        Ok(fchmod(&self.handle, Mode::from_raw_mode(mode))?)
+    }
+
     /// Renames a file within this directory.
     ///
     /// # Errors

@@ -27,7 +27,12 @@ pub(super) fn apply(access: &mut impl HostAccess, plan: &QuietPlan, holder: Hold
         None => Journal { version: VERSION, boot_id: access.boot_id()?, since: access.now(), entries: Vec::new() },
     };
     let before = journal.clone();
-    found.iter().for_each(|found| add_to_journal(&mut journal, found, &holder));
+    for found in &found {
+        add_to_journal(&mut journal, found, &holder);
+        if plan.knobs.contains(&found.knob) {
+            join(&mut journal, found.knob, &holder);
+        }
+    }
     if journal != before {
         access.save(&journal).map_err(|error| HostError::NotJournalled(error.to_string()))?;
     }
@@ -107,6 +112,13 @@ fn add_to_journal(journal: &mut Journal, found: &Found, holder: &Holder) {
             });
         }
     }
+}
+
+/// Adds a holder to all held files of a knob. Some are not visible while they are quiet: those of CPUs that are offline,
+/// and sizes of huge pages that are off.
+fn join(journal: &mut Journal, knob: Knob, holder: &Holder) {
+    let held = journal.entries.iter_mut().filter(|entry| entry.knob == knob && entry.is_held());
+    held.for_each(|entry| _ = entry.holders.insert(holder.clone()));
 }
 
 /// Reads again a knob whose quiet value depends on knobs that were set before it. Updates the journal if its new value

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use steady_linux::host::knobs;
 use steady_linux::{Root, procfs};
@@ -37,9 +39,18 @@ impl Holder {
     pub(crate) fn is_there(&self) -> bool {
         match self {
             Holder::Stays => true,
-            Holder::Process { pid, began: then } => began(*pid).is_some_and(|began| began == *then),
+            Holder::Process { pid, began: then } => match began(*pid) {
+                Some(began) => began == *then,
+                None => is_hidden(*pid),
+            },
         }
     }
+}
+
+/// Returns whether a process exists that this user may not see: /proc may be mounted with `hidepid` (proc(5)).
+fn is_hidden(pid: i32) -> bool {
+    let exists = Pid::from_raw(pid).map(test_kill_process);
+    exists == Some(Err(Errno::PERM)) && Root::default().read(&format!("/proc/{pid}/stat")).is_err()
 }
 
 /// Returns the start time of a process, or `None` if it has ended. A zombie has ended.

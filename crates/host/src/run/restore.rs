@@ -1,6 +1,10 @@
 //! Restores the original values of a host.
 
+use std::collections::BTreeSet;
+
 use steady_linux::host::knobs;
+use steady_model::Knob;
+use steady_render::letters::count;
 
 use super::access::HostAccess;
 use super::journal::{Entry, Holder, Journal};
@@ -22,28 +26,34 @@ pub(super) fn restore_all(access: &mut impl HostAccess, force: bool) -> Result<R
         notes.push("a command that needs this host to be quiet is still running".to_owned());
     }
     journal.entries.iter_mut().for_each(|entry| entry.holders.clear());
-    restore_free(access, journal, force, notes)
+    restore_free(access, journal, force, notes, &|_| true)
 }
 
-/// Restores the values that only `holder` needed to be quiet. Leaves files that another program has changed.
+/// Restores the values that only `holder` needed to be quiet, and those that an earlier command could not restore. Leaves
+/// files that another program has changed.
 ///
 /// # Errors
 /// The journal cannot be read or written. Nothing was changed then.
 pub(super) fn release(access: &mut impl HostAccess, holder: &Holder) -> Result<Restored, HostError> {
     let (journal, notes) = access.load()?;
     let Some(mut journal) = journal else { return Ok(Restored { attempts: Vec::new(), notes }) };
-    journal.entries.iter_mut().for_each(|entry| {
-        entry.holders.remove(holder);
-    });
-    restore_free(access, journal, false, notes)
+    let mut own: BTreeSet<String> = BTreeSet::new();
+    for entry in &mut journal.entries {
+        if entry.holders.remove(holder) {
+            own.insert(entry.file.clone());
+        }
+    }
+    restore_free(access, journal, false, notes, &|entry| own.contains(&entry.file))
 }
 
-/// Restores every entry without holders, in reverse order. Entries that could not be restored stay in the journal.
+/// Restores every entry without holders, in reverse order. Entries that could not be restored stay in the journal; those
+/// that are not the caller's own are only counted in a note.
 fn restore_free(
     access: &mut impl HostAccess,
     journal: Journal,
     force: bool,
     mut notes: Vec<String>,
+    is_own: &dyn Fn(&Entry) -> bool,
 ) -> Result<Restored, HostError> {
     let (held, free): (Vec<Entry>, Vec<Entry>) = journal.entries.into_iter().partition(Entry::is_held);
     let mut restorations: Vec<Restoration> =
@@ -53,11 +63,26 @@ fn restore_free(
         restorations.iter_mut().for_each(|restoration| restoration.check_again(access, force));
     }
     restorations.iter_mut().for_each(|restoration| restoration.verify(access));
-    let attempts: Vec<Attempt> = restorations.iter().filter_map(Restoration::attempt).collect();
+    let mut attempts: Vec<Attempt> = Vec::new();
+    let mut of_others = 0;
+    for restoration in restorations.iter().filter(|restoration| !restoration.waits_for(&held)) {
+        let Some(attempt) = restoration.attempt() else { continue };
+        if restoration.has_ended() {
+            notes.push(format!("{} no longer exists, so it has nothing to restore", attempt.file));
+        } else if attempt.failed() && !is_own(&restoration.entry) {
+            of_others += 1;
+        } else {
+            attempts.push(attempt);
+        }
+    }
+    if of_others > 0 {
+        let values = count(of_others, "value", "values");
+        notes.push(format!("{values} of earlier commands could still not be restored; see steady host restore"));
+    }
     let failed = restorations
         .into_iter()
         .rev()
-        .filter(|restoration| !restoration.is_restored())
+        .filter(|restoration| !restoration.is_restored() && !restoration.has_ended())
         .map(|restoration| restoration.entry);
     let entries: Vec<Entry> = sorted(held, failed.collect());
     let saved = match entries.is_empty() {
@@ -139,6 +164,22 @@ impl Restoration {
             Ok(now) => *outcome = AttemptOutcome::Refused(format!("after the write, it is '{}'", now.trim())),
             Err(absent) => *outcome = AttemptOutcome::Gone(absent.0),
         }
+    }
+
+    /// Returns whether the file can be restored only after held ones: the files of an offline CPU once SMT is on, and the
+    /// preference of a CPU once its governor is no longer `performance`. The last holder of those restores it.
+    fn waits_for(&self, held: &[Entry]) -> bool {
+        let is_held = |knob: Knob| held.iter().any(|entry| entry.knob == knob);
+        match self.done.as_ref().map(|(_, outcome)| outcome) {
+            Some(AttemptOutcome::Gone(_)) => is_held(Knob::Smt),
+            Some(AttemptOutcome::Refused(_)) => self.entry.knob == Knob::Epp && is_held(Knob::Governor),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the file was that of an interrupt that no longer exists, such as of a device that was removed.
+    fn has_ended(&self) -> bool {
+        self.entry.knob == Knob::IrqAffinity && matches!(self.done, Some((_, AttemptOutcome::Gone(_))))
     }
 
     fn is_restored(&self) -> bool {

@@ -18,6 +18,8 @@ use crate::record::JournalFacts;
 
 /// Directory of the journal, relative to the root. All users share one journal, because the knobs belong to the host.
 const FOLDER: &str = "var/lib/steady-host";
+/// Its permissions: every user can read the journal.
+const MODE: u32 = 0o755;
 /// Directory of the journal of earlier versions. The agent's user may own this directory.
 const FORMER: &str = "var/lib/steady";
 const NAME: &str = "host.json";
@@ -40,7 +42,13 @@ impl JournalDirectory {
     /// Creates and locks the directory; waits up to a minute for the lock.
     pub(super) fn lock(root: &Root) -> Result<Self, HostError> {
         let refused = |error: DirectoryError| HostError::NotJournalled(error.to_string());
-        let directory = Directory::create_below(&root.path("/"), Path::new(FOLDER), 0o755).map_err(refused)?;
+        let is_new = !root.path(FOLDER).exists();
+        let directory = Directory::create_below(&root.path("/"), Path::new(FOLDER), MODE).map_err(refused)?;
+        if is_new {
+            // The umask restricted it.
+            let shared = directory.set_mode(MODE);
+            shared.map_err(|error| HostError::NotJournalled(format!("'{}': {error}", directory.path().display())))?;
+        }
         let lock = directory.lock(LOCK.as_ref(), LOCK_TIMEOUT).map_err(refused)?;
         Ok(JournalDirectory { root: root.clone(), directory, boot_id: host::boot_id(root), _lock: lock })
     }
@@ -135,11 +143,16 @@ fn directory(root: &Root) -> Result<Option<Directory>, HostError> {
 
 /// Returns whether there is no journal. A journal that cannot be read counts as existing.
 pub(super) fn is_empty(root: &Root) -> bool {
-    [FOLDER, FORMER].into_iter().all(|folder| !root.path(folder).join(NAME).exists())
+    [FOLDER, FORMER].into_iter().all(|folder| matches!(root.path(folder).join(NAME).try_exists(), Ok(false)))
 }
 
-/// Returns whether a holder is in the journal. A journal that cannot be read may contain it.
+/// Returns whether a holder is in the journal. A journal that cannot be read may contain it, unless this user may not even
+/// read it.
 pub(super) fn names(root: &Root, holder: &Holder) -> bool {
+    let found = root.path(FOLDER).join(NAME).try_exists();
+    if found.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        return false;
+    }
     let journal = directory(root).and_then(|found| found.map_or(Ok(None), |directory| read(&directory)));
     let is_in = |journal: Journal| journal.entries.iter().any(|entry| entry.holders.contains(holder));
     journal.map_or(true, |found| found.is_some_and(is_in))
@@ -158,7 +171,7 @@ pub(super) fn facts(root: &Root) -> (Reading<Option<JournalFacts>>, Vec<String>)
             None
         }),
         Ok(found) => found,
-        Err(error) => return (Err(Absent::because(error.to_string())), notes),
+        Err(error) => return (Err(Absent::because(error.why())), notes),
     };
     let Some((directory, journal)) = found else { return (Ok(None), notes) };
     let path = directory.path().join(NAME);

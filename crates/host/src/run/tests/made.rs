@@ -194,12 +194,7 @@ impl SimulatedHost {
             }
             "no_turbo" => {
                 self.put(file, text);
-                for policy in self.policies() {
-                    let most = self.highest[&policy];
-                    let most = if word == "1" { most * 2 / 3 } else { most };
-                    self.put(&format!("{policy}/scaling_max_freq"), &format!("{most}\n"));
-                    self.clamp(&policy, "");
-                }
+                self.limit_to_turbo();
             }
             "boost" => {
                 self.put(file, text);
@@ -217,6 +212,17 @@ impl SimulatedHost {
             _ => self.put(file, text),
         }
         Ok(())
+    }
+
+    /// Gives all policies the highest rate that the turbo switch allows.
+    fn limit_to_turbo(&self) {
+        let is_off = self.text("/sys/devices/system/cpu/intel_pstate/no_turbo").trim() == "1";
+        for policy in self.policies() {
+            let most = self.highest[&policy];
+            let most = if is_off { most * 2 / 3 } else { most };
+            self.put(&format!("{policy}/scaling_max_freq"), &format!("{most}\n"));
+            self.clamp(&policy, "");
+        }
     }
 
     /// Limits the lowest rate of a policy to its highest rate.
@@ -255,6 +261,10 @@ impl SimulatedHost {
         for (file, text) in std::mem::take(&mut self.away) {
             fs::create_dir_all(self.root.path(&file).parent().unwrap()).unwrap();
             self.put(&file, &text);
+        }
+        // The switch may have been changed while the policies were away.
+        if self.root.path("/sys/devices/system/cpu/intel_pstate/no_turbo").exists() {
+            self.limit_to_turbo();
         }
     }
 }

@@ -136,6 +136,73 @@ fn a_command_restores_what_no_other_holder_needs() {
     assert_eq!(host.files(), before);
 }
 
+/// The second command does not see the files of CPUs that the first one took offline.
+#[test]
+fn a_second_command_keeps_the_host_quiet_after_the_end_of_the_first() {
+    let first = Holder::this_process();
+    let mut host = SimulatedHost::recorded("host-intel-active");
+    let before = host.files();
+    apply(&mut host, &all(), first.clone()).unwrap();
+    let quiet_files = host.files();
+    apply(&mut host, &all(), Holder::Stays).unwrap();
+    let released = release(&mut host, &first).unwrap();
+    assert_eq!((released.attempts.len(), released.notes), (0, vec![]));
+    assert_eq!(host.files(), quiet_files);
+    assert!(done(&restore(&mut host)));
+    assert_eq!(host.files(), before);
+    // The second one needs only one thread per core, or only the governor.
+    for knob in [Knob::Smt, Knob::Governor] {
+        apply(&mut host, &all(), first.clone()).unwrap();
+        apply(&mut host, &QuietPlan::of(&[knob], &[]), Holder::Stays).unwrap();
+        let released = release(&mut host, &first).unwrap();
+        assert!(done(&released), "{knob:?}: {released:?}");
+        assert!(done(&restore(&mut host)), "{knob:?}");
+        assert_eq!(host.files(), before, "{knob:?}");
+    }
+}
+
+#[test]
+fn values_that_earlier_commands_could_not_restore_are_no_failure_of_later_ones() {
+    let here = Holder::this_process();
+    let file = "/proc/sys/kernel/randomize_va_space";
+    let mut host = SimulatedHost::recorded("host-intel-active");
+    let before = host.files();
+    apply(&mut host, &QuietPlan::of(&[Knob::Aslr], &[]), Holder::Stays).unwrap();
+    host.overwrite(file, "1\n");
+    assert!(!done(&restore(&mut host)), "another program changed it");
+    apply(&mut host, &QuietPlan::of(&[Knob::NmiWatchdog], &[]), here.clone()).unwrap();
+    let released = release(&mut host, &here).unwrap();
+    assert!(done(&released) && released.attempts.len() == 1, "{released:?}");
+    assert!(released.notes[0].contains("of earlier commands"), "{released:?}");
+    host.overwrite(file, &before[file]);
+    assert_eq!(host.files(), before);
+}
+
+#[test]
+fn interrupts_that_no_longer_exist_have_nothing_to_restore() {
+    let mut host = SimulatedHost::recorded("host-intel-active");
+    quiet(&mut host);
+    host.hide("/proc/irq/9/smp_affinity_list");
+    let restored = restore(&mut host);
+    assert!(done(&restored), "{restored:?}");
+    assert!(restored.notes.iter().any(|note| note.contains("/proc/irq/9/")), "{restored:?}");
+    assert!(host.journal().is_none());
+}
+
+/// Switching SMT on again would start a CPU that was offline before.
+#[test]
+fn smt_stays_while_a_cpu_is_offline() {
+    let mut host = SimulatedHost::recorded("host-intel-active");
+    host.overwrite("/sys/devices/system/cpu/online", "0-6\n");
+    let before = host.files();
+    let applied = apply(&mut host, &QuietPlan::of(&[Knob::Smt], &[Knob::Smt]), Holder::Stays).unwrap();
+    assert!(applied.left.is_empty() || applied.left[0].reason.contains("CPU 7 is offline"), "{applied:?}");
+    quiet(&mut host);
+    assert_eq!(host.text("/sys/devices/system/cpu/online"), "0-6\n");
+    assert!(done(&restore(&mut host)));
+    assert_eq!(host.files(), before);
+}
+
 #[test]
 fn values_of_other_programs_are_restored_only_by_force() {
     let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";

@@ -12,6 +12,10 @@ pub(super) const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
 const NO_DRIVER: &str = "there is no cpufreq driver; the hypervisor or the firmware sets the clock rate";
 
+/// The governor with which a program or the administrator fixes the clock rate.
+const FIXED: &str = "userspace";
+const FIXED_REASON: &str = "the clock rate is fixed (governor userspace), and the kernel would forget the rate";
+
 /// Returns the directories of the policies. A policy is a group of CPUs that share a clock.
 fn policies(root: &Root) -> Vec<String> {
     entries(root, POLICIES, "policy").into_iter().map(|name| format!("{POLICIES}/{name}")).collect()
@@ -51,7 +55,10 @@ pub(super) fn turbo(root: &Root) -> Found {
 }
 
 pub(super) fn governor(root: &Root) -> Found {
-    let quiet = |file: &str, _: &str| offered(root, file, "scaling_governor", "scaling_available_governors");
+    let quiet = |file: &str, value: &str| match value.trim() {
+        FIXED => Err(Absent::because(FIXED_REASON)),
+        _ => offered(root, file, "scaling_governor", "scaling_available_governors"),
+    };
     Found::of(root, Knob::Governor, of_policies(root, "scaling_governor"), quiet, NO_DRIVER)
 }
 
@@ -78,6 +85,9 @@ fn offered(root: &Root, file: &str, name: &str, list: &str) -> Reading<String> {
 
 pub(super) fn min_frequency(root: &Root) -> Found {
     let quiet = |file: &str, _: &str| {
+        if read(root, &file.replace("scaling_min_freq", "scaling_governor")).is_ok_and(|name| name.trim() == FIXED) {
+            return Err(Absent::because(FIXED_REASON));
+        }
         let most = read(root, &file.replace("scaling_min_freq", "scaling_max_freq"))?;
         let number = most.trim().parse::<u64>();
         number.map(|khz| khz.to_string()).map_err(|_| Absent::because("scaling_max_freq is not a number"))

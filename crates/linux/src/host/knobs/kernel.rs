@@ -4,6 +4,7 @@ use steady_model::{Absent, Knob, Reading};
 
 use super::{Found, KnobFile, entries, file, fitting};
 use crate::Root;
+use crate::topology::{online_cpus, parse_cpu_list};
 
 pub(super) const SMT: &str = "/sys/devices/system/cpu/smt/control";
 pub(super) const ASLR: &str = "/proc/sys/kernel/randomize_va_space";
@@ -12,16 +13,30 @@ pub(super) const SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rat
 const SAMPLE_TIME: &str = "/proc/sys/kernel/perf_cpu_time_max_percent";
 
 /// Second threads of cores (SMT): `Documentation/ABI/testing/sysfs-devices-system-cpu`.
+///
+/// Switching SMT on starts all CPUs, so it is not switched off while another one is offline.
 pub(super) fn smt(root: &Root) -> Found {
     let quiet = |_: &str, value: &str| match value.trim() {
+        "off" => Ok("off".to_owned()),
         "forceoff" => Err(Absent::because("SMT is switched off until the next boot (forceoff)")),
         "notsupported" => Err(Absent::because("these CPUs have one thread per core (notsupported)")),
         "notimplemented" => Err(Absent::because("this kernel cannot switch SMT (notimplemented)")),
         // If cores have more than two threads, the value is the number of threads that are on.
         "1" => Ok("1".to_owned()),
-        _ => Ok("off".to_owned()),
+        _ => match offline(root) {
+            Some(cpus) => Err(Absent(format!("CPU {cpus} is offline, and switching SMT on again would start it"))),
+            None => Ok("off".to_owned()),
+        },
     };
     Found::of(root, Knob::Smt, root.has(SMT).then(|| SMT.to_owned()), quiet, "this kernel has no switch for SMT")
+}
+
+/// Returns the list of the CPUs that are present and offline, if there are any.
+fn offline(root: &Root) -> Option<String> {
+    let present = root.read_line("/sys/devices/system/cpu/present").and_then(|list| parse_cpu_list(&list)).ok()?;
+    let online = online_cpus(root).ok()?;
+    let offline: Vec<usize> = present.into_iter().filter(|cpu| !online.contains(cpu)).collect();
+    (!offline.is_empty()).then(|| file::as_list(&offline))
 }
 
 /// Address space randomisation: `Documentation/admin-guide/sysctl/kernel.rst`.

@@ -55,6 +55,30 @@ fn governors_are_those_that_the_driver_has() {
     assert!(acpi.settable.unwrap_err().0.contains("not among scaling_available_governors (conservative ondemand"));
 }
 
+/// The kernel forgets the rate that the governor `userspace` has set.
+#[test]
+fn a_fixed_clock_rate_is_left() {
+    let top = std::env::temp_dir().join(format!("steady-knobs-userspace-{}", std::process::id()));
+    let policy = top.join("sys/devices/system/cpu/cpufreq/policy0");
+    std::fs::create_dir_all(&policy).unwrap();
+    for (name, text) in [
+        ("scaling_governor", "userspace\n"),
+        ("scaling_available_governors", "performance userspace\n"),
+        ("scaling_min_freq", "800000\n"),
+        ("scaling_max_freq", "2000000\n"),
+    ] {
+        std::fs::write(policy.join(name), text).unwrap();
+    }
+    let root = Root::at(&top);
+    for knob in [Knob::Governor, Knob::MinFrequency] {
+        let why = find(&root, knob, false).settable().unwrap_err().0;
+        assert!(why.contains("the clock rate is fixed"), "{knob:?}: {why}");
+    }
+    std::fs::write(policy.join("scaling_governor"), "performance\n").unwrap();
+    assert!(find(&root, Knob::MinFrequency, false).settable().is_ok());
+    std::fs::remove_dir_all(&top).unwrap();
+}
+
 #[test]
 fn preferences_and_rates_include_all_policies() {
     let epp = state("host-intel-active", Knob::Epp);
