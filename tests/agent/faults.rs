@@ -44,6 +44,31 @@ fn only_requests_of_the_last_second_are_lost_with_a_killed_agent() {
     assert!(kept >= older && older > 50, "{kept} of {} stored, {older} older than the last second", sent.len());
 }
 
+/// What services could send before the agent has ended is stored.
+#[test]
+fn every_request_that_was_sent_before_the_end_is_stored() {
+    let agent = Agent::start("sent", &["--listen", "127.0.0.1:0"]);
+    let sender = agent.sender();
+    sender.set_nonblocking(true).unwrap();
+    let services = std::thread::spawn(move || {
+        let mut sent = 0;
+        loop {
+            let line = request(sent + 1, "v1", "/", "none");
+            match sender.send(format!("steady/1\tshop\t7\t1\n{line}").as_bytes()) {
+                Ok(_) => sent += 1,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => sleep(Duration::from_micros(200)),
+                Err(_) => return sent,
+            }
+        }
+    });
+    sleep(Duration::from_millis(700));
+    let rows = agent.end();
+    let sent = services.join().unwrap();
+    let stored: u64 = rows.requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum();
+    assert!(sent > 1_000, "{sent}");
+    assert_eq!(stored, sent);
+}
+
 #[test]
 fn failures_due_to_resource_limits_are_reported() {
     let test = "failures_due_to_resource_limits_are_reported";

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{Shutdown, shutdown};
 use steady_linux::datagrams::Datagrams;
 use steady_linux::{Root, clock, host, process, procfs};
 use steady_model::{Absent, Reading, Timestamp};
@@ -226,6 +227,10 @@ impl<'a> Agent<'a> {
                 Err(error) => return Err(io::Error::from(error).into()),
             }
             let stops = !files[1].revents().is_empty();
+            if stops {
+                // Services keep what they cannot send any more. What they have sent is received below.
+                shutdown(socket, Shutdown::Read).map_err(io::Error::from)?;
+            }
             for _ in 0..BATCHES {
                 // Rows of the previous second must be passed on before requests of the new one are added.
                 if self.now().second() != self.second {
@@ -236,6 +241,7 @@ impl<'a> Agent<'a> {
                 }
             }
             if stops {
+                while self.receive(socket, &mut buffer)? > 0 {}
                 return Ok(());
             }
         }

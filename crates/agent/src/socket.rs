@@ -254,11 +254,12 @@ fn parent(socket: &Path) -> &Path {
 /// Opens the directory of a socket, or creates it.
 fn directory(path: &Path, group: Option<u32>) -> Result<Directory, SocketError> {
     let parent = parent(path);
-    let is_new = !parent.exists();
+    let is_missing = |directory: &&Path| !directory.as_os_str().is_empty() && !directory.exists();
+    let missing: Vec<&Path> = parent.ancestors().take_while(is_missing).collect();
     let directory = Directory::create(parent, 0o700)?;
-    if is_new && group.is_some() {
-        chown(parent, None, group)?;
-        fs::set_permissions(parent, Permissions::from_mode(0o710))?;
+    for new in missing.into_iter().filter(|_| group.is_some()) {
+        chown(new, None, group)?;
+        fs::set_permissions(new, Permissions::from_mode(0o710))?;
     }
     Ok(directory)
 }
@@ -310,6 +311,20 @@ mod tests {
         assert!(matches!(listener(&path), Listener::Missing(_)));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         fs::remove_dir_all(path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn the_group_can_enter_all_new_directories() {
+        let path = path("group");
+        let group = rustix::process::getegid().as_raw();
+        let socket = Socket::listen(&path, Some(group)).unwrap();
+        let parent = path.parent().unwrap();
+        for directory in [parent, parent.parent().unwrap()] {
+            let found = fs::metadata(directory).unwrap();
+            assert_eq!((found.mode() & 0o777, found.gid()), (0o710, group), "{}", directory.display());
+        }
+        drop(socket);
+        fs::remove_dir_all(parent.parent().unwrap()).unwrap();
     }
 
     #[test]

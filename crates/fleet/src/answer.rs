@@ -81,7 +81,13 @@ impl<'de> Visitor<'de> for Whole<'_> {
                 "status" => answered.status = map.next_value()?,
                 "errorType" => answered.kind = map.next_value()?,
                 "error" => answered.error = map.next_value()?,
-                "warnings" => answered.warnings = map.next_value::<Option<Vec<String>>>()?.unwrap_or_default(),
+                "warnings" => answered.warnings.extend(map.next_value::<Option<Vec<String>>>()?.unwrap_or_default()),
+                // Of VictoriaMetrics, which does not warn in this case.
+                "isPartial" => {
+                    let is_partial = map.next_value::<Option<bool>>()? == Some(true);
+                    let warning = "the answer is partial, because a storage node did not answer".to_owned();
+                    answered.warnings.extend(is_partial.then_some(warning));
+                }
                 "data" => map.next_value_seed(Data { take: self.take })?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -228,6 +234,17 @@ mod tests {
         assert_eq!((values[0], values[1], values[3]), (1.0, f64::INFINITY, 1e-3));
         assert!(values[2].is_nan() && series[1].samples[0].value.is_nan() && series[1].samples[0].at == 5.0);
         assert_eq!((status.status.as_str(), status.warnings.len()), ("success", 1));
+    }
+
+    #[test]
+    fn partial_answers_have_a_warning() {
+        for (answer, warnings) in [
+            (r#"{"status":"success","isPartial":true,"data":null,"warnings":["a"]}"#, 2),
+            (r#"{"status":"success","warnings":null,"isPartial":true}"#, 1),
+            (r#"{"status":"success","isPartial":false,"data":null}"#, 0),
+        ] {
+            assert_eq!(all(answer).unwrap().1.warnings.len(), warnings, "{answer}");
+        }
     }
 
     #[test]

@@ -9,9 +9,38 @@ use crate::scrapes::{AgentScrapes, Host};
 /// The largest relative decrease of a counter that is rounding: some stores keep only twelve digits of a value.
 const ROUNDED: f64 = 1e-9;
 
-/// The increases of N counters, by a key and by the intervals of its host; `None` if an increase is not known.
+/// The increases of N counters, by a key and by the intervals of its host.
 pub(crate) struct Differences<K, const N: usize> {
-    cells: BTreeMap<K, Vec<[Option<f64>; N]>>,
+    cells: BTreeMap<K, Vec<Cell<N>>>,
+}
+
+/// The increases of N counters of a key in an interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell<const N: usize> {
+    /// The increases; `None` if an increase is not known.
+    pub(crate) grown: [Option<f64>; N],
+    /// Whether the series have no value at the beginning of the interval.
+    pub(crate) is_new: [bool; N],
+}
+
+impl<const N: usize> Cell<N> {
+    /// Returns whether the store has a counter of this key.
+    pub(crate) fn is_known(&self) -> bool {
+        self.grown.iter().any(Option::is_some)
+    }
+
+    /// Returns the increases; `None` if some counters begin in the interval and others do not. An agent publishes all
+    /// counters of a key together, so the store lacks earlier values of those that begin later.
+    pub(crate) fn together(&self) -> Option<&[Option<f64>; N]> {
+        let mut begins = self.grown.iter().zip(&self.is_new).filter(|(grown, _)| grown.is_some()).map(|(_, new)| new);
+        let first = begins.next();
+        begins.all(|new| Some(new) == first).then_some(&self.grown)
+    }
+
+    /// Returns the increases of the counters that begin in the interval, or of those that do not.
+    pub(crate) fn with(&self, is_new: bool) -> [Option<f64>; N] {
+        std::array::from_fn(|which| self.grown[which].filter(|_| self.is_new[which] == is_new))
+    }
 }
 
 impl<K: Ord, const N: usize> Differences<K, N> {
@@ -31,7 +60,8 @@ impl<K: Ord, const N: usize> Differences<K, N> {
     }
 
     fn add_running(&mut self, key: K, which: usize, host: &mut Host, values: &[Option<f64>], is_counter: bool) {
-        let cells = self.cells.entry(key).or_insert_with(|| vec![[None; N]; host.intervals.len()]);
+        let empty = Cell { grown: [None; N], is_new: [false; N] };
+        let cells = self.cells.entry(key).or_insert_with(|| vec![empty; host.intervals.len()]);
         for (cell, interval) in cells.iter_mut().zip(&mut host.intervals) {
             // A series that is missing at the first scrape was 0 then, because all sums start at 0.
             let Some(now) = values[interval.to] else { continue };
@@ -40,17 +70,18 @@ impl<K: Ord, const N: usize> Differences<K, N> {
                 interval.broken |= now < before - ROUNDED * before.abs();
             }
             let least = if is_counter { 0.0 } else { f64::NEG_INFINITY };
-            cell[which] = Some((now - before).max(least));
+            cell.grown[which] = Some((now - before).max(least));
+            cell.is_new[which] = values[interval.from].is_none();
         }
     }
 
     /// Returns the increases of a key, by interval.
-    pub(crate) fn of(&self, key: &K) -> Option<&Vec<[Option<f64>; N]>> {
+    pub(crate) fn of(&self, key: &K) -> Option<&Vec<Cell<N>>> {
         self.cells.get(key)
     }
 
     /// Returns all keys with their increases by interval.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (&K, &Vec<[Option<f64>; N]>)> {
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (&K, &Vec<Cell<N>>)> {
         self.cells.iter()
     }
 }
@@ -103,10 +134,23 @@ mod tests {
             panic!("there is not exactly one key")
         };
         assert_eq!(**key, 7);
-        let grown: Vec<Option<f64>> = cells.iter().map(|cell| cell[1]).collect();
+        let grown: Vec<Option<f64>> = cells.iter().map(|cell| cell.grown[1]).collect();
         assert_eq!(grown, [Some(3.0), Some(5.0), Some(0.0), None]);
-        assert!(cells.iter().all(|cell| cell[0].is_none()));
+        assert!(cells.iter().all(|cell| cell.grown[0].is_none() && cell.together().is_some()));
+        assert_eq!(cells.iter().map(|cell| cell.is_new[1]).collect::<Vec<_>>(), [true, false, false, false]);
         assert_eq!(host.left_out(), 0);
+    }
+
+    #[test]
+    fn counters_of_a_key_begin_together() {
+        let mut host = host(2);
+        let mut differences = Differences::<u32, 2>::new();
+        differences.add(7, 0, &mut host, &[Some(1.0), Some(3.0), Some(8.0)]);
+        differences.add(7, 1, &mut host, &[None, Some(900.0), Some(901.0)]);
+        let cells = differences.of(&7).unwrap();
+        assert!(cells[0].together().is_none(), "the store lacks its first value");
+        assert_eq!(cells[1].together(), Some(&[Some(5.0), Some(1.0)]));
+        assert_eq!([cells[0].with(false), cells[0].with(true)], [[Some(2.0), None], [None, Some(900.0)]]);
     }
 
     #[test]
@@ -114,7 +158,7 @@ mod tests {
         let mut host = host(3);
         let mut differences = Differences::<u32, 1>::new();
         differences.add_gauge(7, 0, &mut host, &[None, Some(-3.0), Some(2.0), Some(-1.0)]);
-        let grown: Vec<Option<f64>> = differences.of(&7).unwrap().iter().map(|cell| cell[0]).collect();
+        let grown: Vec<Option<f64>> = differences.of(&7).unwrap().iter().map(|cell| cell.grown[0]).collect();
         assert_eq!((grown, host.left_out()), (vec![Some(-3.0), Some(5.0), Some(-3.0)], 0));
         assert!(differences.of(&8).is_none());
     }

@@ -233,10 +233,12 @@ impl RowBuilder {
         for (&key, cells) in self.requests.cells() {
             let RequestKey { host, version, route, class, assignment } = key;
             let levels = self.levels.of(&key);
-            for (place, grown) in cells.iter().enumerate().filter(|(_, grown)| grown.iter().any(Option::is_some)) {
-                let sums = sums::requests(grown, assignment.is_none()).and_then(|mut sums| {
+            for (place, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.is_known()) {
+                let grown = cell.together();
+                let sums = grown.and_then(|grown| sums::requests(grown, assignment.is_none())).and_then(|mut sums| {
                     if let Some(levels) = levels {
-                        sums.levels = sums::levels(&levels[place], &sums)?;
+                        // Sums in levels that the store has only since this interval are not those of its requests.
+                        sums.levels = sums::levels(&levels[place].with(cell.is_new[0]), &sums)?;
                     }
                     Some(sums)
                 });
@@ -278,7 +280,7 @@ impl RowBuilder {
             rows.extend(self.intervals(host).filter_map(|(place, interval)| {
                 let second = self.grid.moment(interval.from);
                 let process = if version.is_some() { ALL_PROCESSES } else { 0 };
-                let sums = sums::readings(&cells[place])?;
+                let sums = sums::readings(cells[place].together()?)?;
                 Some(ReleaseRulerRow { second, host, process, version, ruler, sums })
             }));
         }
@@ -290,7 +292,7 @@ impl RowBuilder {
         for (&(host, version), cells) in self.processes.cells() {
             rows.extend(self.intervals(host).filter_map(|(place, interval)| {
                 let second = self.grid.moment(interval.from);
-                let [cpu, requests_cpu] = sums::process_cpu(&cells[place])?;
+                let [cpu, requests_cpu] = sums::process_cpu(cells[place].together()?)?;
                 let process = ALL_PROCESSES;
                 Some(ProcessRow { second, slot_seconds: 0, host, process, version, cpu, requests_cpu })
             }));
@@ -303,7 +305,8 @@ impl RowBuilder {
         for (&host, cells) in self.states.cells() {
             rows.extend(self.intervals(host).filter_map(|(place, interval)| {
                 let cpus = self.cpus.get(&host)?[interval.to]?;
-                Some(sums::host(&cells[place], cpus, self.grid.moment(interval.from), host))
+                let grown = cells[place].together().copied().unwrap_or_default();
+                Some(sums::host(&grown, cpus, self.grid.moment(interval.from), host))
             }));
         }
         rows

@@ -6,8 +6,11 @@ use crate::metrics::{HOST, LEVELS, OFFSET, PROCESSES, REQUESTS, RULERS};
 
 /// Nanoseconds in a second.
 const NANOS: f64 = 1e9;
-/// A lower bound for the sum of the logarithms of CPU time in nanoseconds, if there is at least one request.
+/// A lower bound for the sum of the logarithms of CPU time in nanoseconds, and for that of earlier deviations with their
+/// offset, if there is at least one request.
 const LEAST_LOG: f64 = 0.5;
+/// With this mean CPU time in nanoseconds or less, the sum of the logarithms may be below [`LEAST_LOG`].
+const LEAST_CPU: f64 = 2.0;
 /// The largest relative difference that is rounding: some stores keep only twelve digits of a value.
 const ROUNDED: f64 = 1e-9;
 
@@ -29,10 +32,12 @@ pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
         return Some(RequestSums { requests, cpu, ..RequestSums::default() });
     }
     let log = log?;
-    if (n > 0.0) != (log > LEAST_LOG) {
+    let (before, before_squared, before_log) = (before?, before_squared?, before_log?);
+    // Requests without CPU time count as 1 ns, whose logarithm is 0.
+    let has_log = log > LEAST_LOG || (n > 0.0 && cpu <= LEAST_CPU * n);
+    if (n > 0.0) != has_log || (n > 0.0) != (before > LEAST_LOG) {
         return None;
     }
-    let (before, before_squared, before_log) = (before?, before_squared?, before_log?);
     let whole = |value: f64| if n > 0.0 { value } else { 0.0 };
     Some(RequestSums {
         requests,
@@ -47,7 +52,8 @@ pub(crate) fn requests(grown: &Requests, outside: bool) -> Option<RequestSums> {
         before_squared: whole(before_squared - 2.0 * OFFSET * before + OFFSET * OFFSET * n),
         before_log: whole(before_log - OFFSET * log),
         log_with_before: whole(log),
-        wall: wall? * NANOS,
+        // Each request counts as at least 1 ns, so a sum of 0 means that the store does not have it.
+        wall: wall.unwrap_or(0.0) * NANOS,
         // There are no metrics for the logarithms of wall time, and the estimators do not need them.
         wall_log: 0.0,
         wall_log_squared: 0.0,
@@ -279,11 +285,16 @@ mod tests {
     fn incomplete_sums_are_refused() {
         let complete = published(&[(1e6, 0.0)]);
         assert!(requests(&complete, false).is_some());
-        for missing in [0, 3, 4, 5, 6, 7, 8, 9, 10] {
+        for missing in [0, 3, 4, 5, 6, 7, 8, 9] {
             let mut part = complete;
             part[missing] = None;
             assert_eq!(requests(&part, false), None, "{}", REQUESTS[missing]);
         }
+        let mut without_wall = complete;
+        without_wall[10..].fill(None);
+        assert_eq!(requests(&without_wall, false).map(|sums| (sums.requests, sums.wall)), Some((1, 0.0)));
+        // A coarse clock gives some requests no CPU time; they count as 1 ns.
+        assert!(requests(&published(&[(1.0, 0.0); 9]), false).is_some());
         // The number of requests is of one scrape, their logarithms are of another one.
         assert_eq!(requests(&complete.map(|value| value.map(|_| 0.0)), false), Some(RequestSums::default()));
         let mut mixed = complete;

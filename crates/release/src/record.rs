@@ -645,6 +645,11 @@ pub struct ReleaseReport {
     pub hosts: Vec<ReleaseHost>,
     /// Descriptions of OLD and of NEW within the window.
     pub sides: [ReleaseSide; 2],
+    /// Seconds between the first and the last request that the design uses, without those in which no agent ran.
+    /// `total.settle_seconds` is the duration that this would have to reach.
+    #[serde(default = "parts::none_before")]
+    #[schemars(!default)]
+    pub traffic_seconds: Reading<f64>,
     /// Wall time per request. Not available if the service did not report it.
     pub wall: Reading<ReleaseWall>,
     /// The change in CPUs. Not available if there is no change of the total.

@@ -130,7 +130,7 @@ impl PublishedSums {
         for rows in rows {
             let requests = rows.requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>();
             if let Some(service) = self.services.get_mut(&label(&rows.service)) {
-                service.added_already += requests + rows.lost;
+                service.added_already = service.added_already.saturating_add(requests.saturating_add(rows.lost));
             }
         }
     }
@@ -180,7 +180,7 @@ impl PublishedSums {
         if let Some(service) = self.services.get_mut(&name) {
             let repeated = service.added_already.min(rows.lost);
             service.added_already -= repeated;
-            service.lost += rows.lost - repeated;
+            service.lost = service.lost.saturating_add(rows.lost - repeated);
             service.folded += rows.folded;
         }
     }

@@ -113,7 +113,7 @@ pub(super) fn merge(block: &mut Block) {
 /// Appends the rows of another block, and adds its counts.
 pub(super) fn append(block: &mut Block, mut other: Block) {
     block.folded += other.folded;
-    block.lost += other.lost;
+    block.lost = block.lost.saturating_add(other.lost);
     block.requests.append(&mut other.requests);
     block.rulers.append(&mut other.rulers);
     block.walls.append(&mut other.walls);

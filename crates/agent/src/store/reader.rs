@@ -196,7 +196,7 @@ impl Collected {
             merge(&mut block);
         }
         self.rows.folded += block.folded;
-        self.rows.lost += block.lost;
+        self.rows.lost = self.rows.lost.saturating_add(block.lost);
         for row in &mut block.requests {
             row.version = self.place(reader, Kind::Version, row.version)?;
             row.route = self.place(reader, Kind::Route, row.route)?;

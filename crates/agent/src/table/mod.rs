@@ -132,7 +132,7 @@ impl Table {
         for rows in rows {
             let requests = rows.requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>();
             if let Some(service) = self.services.values_mut().find(|service| service.name == rows.service) {
-                service.lost = service.lost.saturating_add(requests + rows.lost);
+                service.lost = service.lost.saturating_add(requests.saturating_add(rows.lost));
             }
         }
     }

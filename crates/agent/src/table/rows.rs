@@ -196,8 +196,9 @@ impl Names {
     }
 
     /// Returns the number of a name that is used at `now`, in seconds of a monotonic clock. Adds the name if it is new;
-    /// `None` if there is no space for it.
-    pub(super) fn place(&mut self, text: Text<'_>, now: u64) -> Option<u32> {
+    /// `None` if there is no space for it. A name may replace another one; `forget` is then called with its number,
+    /// before it is returned.
+    pub(super) fn place(&mut self, text: Text<'_>, now: u64, forget: impl FnOnce(u32)) -> Option<u32> {
         if let Some(&place) = self.places.get(text.written()) {
             self.all[place as usize].used = now;
             return Some(place);
@@ -217,6 +218,7 @@ impl Names {
             self.places.retain(|_, place| *place as usize != oldest);
             self.bytes = bytes;
             self.all[oldest] = name;
+            forget(oldest as u32);
             oldest
         } as u32;
         self.places.insert(text.written().into(), place);
@@ -225,8 +227,8 @@ impl Names {
 
     /// Returns the number of a name as [`Names::place`] does. Middleware sends `(other)` for the names beyond its own
     /// limit, so this name has the number of the names beyond the limit here.
-    pub(super) fn place_or_other(&mut self, text: Text<'_>, now: u64) -> Option<u32> {
-        if text.written() == OTHER { Some(OTHER_NUMBER) } else { self.place(text, now) }
+    pub(super) fn place_or_other(&mut self, text: Text<'_>, now: u64, forget: impl FnOnce(u32)) -> Option<u32> {
+        if text.written() == OTHER { Some(OTHER_NUMBER) } else { self.place(text, now, forget) }
     }
 
     /// Returns the name with a number.

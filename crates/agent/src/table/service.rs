@@ -99,14 +99,20 @@ impl Service {
         if let Some(this) = self.recent.back_mut() {
             *this += 1;
         }
-        let Some(version) = self.names.versions.place(request.version, seconds) else {
+        // The usual costs of a name do not apply to the name that replaces it.
+        let costs = &mut self.accumulator;
+        let version = self.names.versions.place(request.version, seconds, |number| costs.forget_version(number));
+        let Some(version) = version else {
             arrived.folded += 1;
             arrived.left_out += 1;
             self.folded += 1;
             return;
         };
-        let route = self.names.routes.place_or_other(request.route, seconds);
-        let class = request.class.map(|class| self.names.classes.place_or_other(class, seconds));
+        let route = self.names.routes.place_or_other(request.route, seconds, |number| costs.forget_route(number));
+        let class = request.class.map(|class| {
+            let forget = |number: u32| costs.forget_class(class_of(Some(number)));
+            self.names.classes.place_or_other(class, seconds, forget)
+        });
         if route.is_none() || class == Some(None) {
             arrived.folded += 1;
             self.folded += 1;
@@ -129,7 +135,7 @@ impl Service {
     fn add_to(&mut self, key: &Key, request: &RequestLine<'_>, second: u64) {
         let cost = RequestCost {
             route: key.route,
-            class: key.class.map_or(0, |class| class.saturating_add(1)),
+            class: class_of(key.class),
             version: key.version,
             process: key.process,
             number: request.number,
@@ -175,7 +181,11 @@ impl Service {
         let is_one_version =
             !between.lost_lines && line.slot.is_none_or(|slot| lies_in(slot, between.since, line.time));
         let version = line.version.filter(|_| is_one_version);
-        let version = version.and_then(|version| self.names.versions.place(version, now.monotonic / SECOND));
+        let costs = &mut self.accumulator;
+        let version = version.and_then(|version| {
+            let forget = |number| costs.forget_version(number);
+            self.names.versions.place(version, now.monotonic / SECOND, forget)
+        });
         let slot = line.slot.filter(|_| version.is_some());
         let key = ProcessKey {
             second: now.second_of(slot.map_or(line.time, |slot| slot.begin.saturating_mul(SECOND))),
@@ -221,6 +231,11 @@ impl Service {
             silent_seconds: (now.monotonic / SECOND).saturating_sub(self.last_seen),
         }
     }
+}
+
+/// Returns the class of a request for the usual costs, from the number of its name; 0 stands for requests without one.
+fn class_of(number: Option<u32>) -> u32 {
+    number.map_or(0, |number| number.saturating_add(1))
 }
 
 /// Returns whether a time that a service reports is neither in the future nor too long ago.

@@ -369,6 +369,38 @@ fn new_names_replace_unused_ones() {
     assert_eq!(rows.folded, 0);
 }
 
+/// The usual costs of a version, route or class do not apply to the name that has its number later.
+#[test]
+fn a_new_name_does_not_have_the_costs_of_the_one_that_it_replaces() {
+    let line = |second: u64, number: u64, names: [&str; 3], cpu: u64| {
+        let [version, route, class] = names;
+        let end = NOW.monotonic + second * SECOND;
+        request(end, number, version, route, &format!("random\tclass={class}"))
+            .replace("\t1000\t", &format!("\t{cpu}\t"))
+    };
+    let at = |second: u64| Now { monotonic: NOW.monotonic + second * SECOND, ..NOW };
+    for (one, other, new) in [
+        (["v1", "/", "a"], ["v2", "/", "a"], ["v3", "/", "a"]),
+        (["v", "/1", "a"], ["v", "/2", "a"], ["v", "/4", "a"]),
+        (["v", "/", "a"], ["v", "/", "b"], ["v", "/", "c"]),
+    ] {
+        let mut table = Table::new(Limits { routes: 2, ..limits() });
+        let usual = |number: u64| if number.is_multiple_of(2) { 970_000 } else { 1_030_000 };
+        for names in [one, other] {
+            let lines: String = (151..351).map(|number| line(0, number, names, usual(number))).collect();
+            lines.split_inclusive('\n').for_each(|line| table.take_in(&datagram("shop", 7, line), NOW));
+        }
+        table.take_in(&datagram("shop", 7, &line(650, 351, other, 1_000_000)), at(650));
+        table.take("here");
+        let lines: String = (352..372).map(|number| line(651, number, new, 1_500_000)).collect();
+        table.take_in(&datagram("shop", 7, &lines), at(651));
+        let rows = table.take("here").pop().unwrap();
+        let [row] = &rows.requests[..] else { panic!("{:?}", rows.requests) };
+        let log = row.sums.log / row.sums.requests as f64;
+        assert!(log - 1e6_f64.ln() > 0.3, "{new:?}: {log}");
+    }
+}
+
 #[test]
 fn the_least_recently_seen_processes_are_forgotten() {
     let mut processes = Processes::default();

@@ -7,7 +7,7 @@ use steady_render::units::{setting, time_setting};
 use super::hosts::one_version_each;
 use super::versions;
 use super::warnings::is_limited_by_allowance;
-use crate::record::{ReleaseCourse, ReleaseDesign, ReleaseMoment, ReleaseReport, RestsOn};
+use crate::record::{ReleaseDesign, ReleaseReport, RestsOn};
 
 /// Beyond this many times the traffic so far, the estimates of the change and of its spread are too rough to say how much
 /// more a verdict needs.
@@ -139,7 +139,7 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
     }
     let needed = report.total.settle_seconds.as_ref().ok().copied();
     let needed = needed.filter(|seconds| open && seconds.is_finite() && *seconds > 0.0)?;
-    let traffic = traffic(report);
+    let traffic = report.traffic_seconds.as_ref().ok().copied()?;
     if needed > MOST_EXTRAPOLATED * traffic {
         return Some(format!("A verdict probably needs more than {MOST_EXTRAPOLATED} times as much traffic."));
     }
@@ -149,15 +149,6 @@ pub(super) fn settling(report: &ReleaseReport) -> Option<String> {
         "If the change is as estimated, a verdict probably needs {} more of the same traffic.",
         minutes(more / 60.0)
     ))
-}
-
-/// Returns the seconds of the window from the first request to the last, in whole steps of the time series.
-fn traffic(report: &ReleaseReport) -> f64 {
-    let ReleaseCourse { step_seconds, moments } = &report.course;
-    let at = |moment: Option<&ReleaseMoment>| moment.map_or(0, |moment| moment.at_seconds);
-    let traffic = (at(moments.last()) + step_seconds).saturating_sub(at(moments.first()));
-    let window = report.question.to.saturating_sub(report.question.from);
-    traffic.min(window) as f64
 }
 
 /// Formats a number of minutes, rounded up by at most a tenth in the unit that is shown: `about 12 min`.

@@ -43,7 +43,14 @@ pub(crate) fn sides(question: &ReleaseQuestion, lines: &[Line], first_requests: 
             hosts: count(|line| (line.row.host, 0)),
             seconds: seconds(own()),
             cpu_mean: mean(plain.cpu[side]),
-            wall_mean: if outside { Err(Absent::because(OUTSIDE)) } else { mean(wall) },
+            wall_mean: match (outside, wall) {
+                (true, _) => Err(Absent::because(OUTSIDE)),
+                // Each request has at least 1 ns.
+                (false, wall) if requests > 0 && wall <= 0.0 => {
+                    Err(Absent::because("the fleet's store does not have it"))
+                }
+                (false, wall) => mean(wall),
+            },
         }
     })
 }

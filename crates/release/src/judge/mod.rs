@@ -61,19 +61,12 @@ pub(crate) struct Judged {
     all: Plain,
     /// Seconds between the first and the last row of `all` in which an agent ran.
     whole_seconds: f64,
-    /// The same between the first and the last row that the design uses.
-    seconds: f64,
 }
 
 impl Judged {
     /// Converts a change of the total to CPUs.
     pub(crate) fn saving(&self, total: &ReleaseChange) -> Reading<ReleaseSaving> {
         saving(total, &self.all, self.whole_seconds)
-    }
-
-    /// Minutes of traffic that the design uses.
-    pub(crate) fn minutes(&self) -> f64 {
-        self.seconds / 60.0
     }
 }
 
@@ -146,6 +139,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         has_classes: lines.iter().any(|line| line.row.class != 0),
         from_outside,
         sides,
+        traffic_seconds: Ok(seconds),
         tails: match differing(&total, &usual) {
             Some(changes) => tails::tails(&lines, rows, design, alpha, &changes, &answer.groups),
             None => Vec::new(),
@@ -163,7 +157,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         settle,
         warnings,
     };
-    Ok(Judged { report, all, whole_seconds, seconds })
+    Ok(Judged { report, all, whole_seconds })
 }
 
 /// Fewest seconds that each version should serve if one runs after the other. With less than 104 s of OLD, one of 24

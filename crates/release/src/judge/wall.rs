@@ -155,7 +155,8 @@ impl Walls {
     }
 
     /// Returns counts weighted so that both versions have equally many requests in each stretch of time on each route.
-    /// Then load and mix affect both equally. Leaves out the stretches of one group if `without` is given.
+    /// Then load and mix affect both equally. The weights are overlap weights (Li, Morgan and Zaslavsky 2018): a stretch
+    /// in which one version served few requests counts little, instead of these few requests much. Leaves out the stretches of one group if `without` is given.
     fn standardised(&self, without: Option<usize>) -> Option<[Counts; 2]> {
         let mut all: [Counts; 2] = Default::default();
         for stretches in self.by_route.values() {
@@ -168,7 +169,7 @@ impl Walls {
                 let totals = [0, 1].map(|side| counts[side].values().sum::<f64>());
                 if totals.iter().all(|&total| total >= LEAST) {
                     for (side, own) in std::mem::take(&mut counts).into_iter().enumerate() {
-                        let weight = (totals[0] + totals[1]) / (2.0 * totals[side]);
+                        let weight = 2.0 * totals[1 - side] / (totals[0] + totals[1]);
                         own.into_iter()
                             .for_each(|(bucket, count)| *all[side].entry(bucket).or_default() += weight * count);
                     }

@@ -108,7 +108,8 @@ impl RepeatedComparison {
             (Ok(_), false) => Err(Absent::because("there are too few data for an interval")),
             (Err(why), _) => Err(why.clone()),
         };
-        let (resolution, minutes) = (self.question.resolution, judged.minutes());
+        let resolution = self.question.resolution;
+        let minutes = report.traffic_seconds.as_ref().map_or(0.0, |seconds| seconds / 60.0);
         let is_refused = !report.refused.is_empty();
         let narrows_with_traffic = narrows_with_traffic(report.design, &report.warnings);
         let criteria = Criteria { alpha: 0.0, resolution, minutes, is_refused, narrows_with_traffic };

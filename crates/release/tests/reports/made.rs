@@ -178,6 +178,7 @@ pub(crate) fn random() -> ReleaseReport {
         refused: vec![],
         settle: absent("there is a verdict"),
         sides: [side("v1", 15_210, 2_310, 10_210), side("v2", 15_043, 2_141, 9_904)],
+        traffic_seconds: Ok(LONG as f64),
         total: change([15_210, 15_043], -0.0748, -0.0779, -0.0716, -0.0732),
         usual: estimate(-0.0731, -0.0752, -0.071),
         tails: vec![],
@@ -424,6 +425,7 @@ fn nothing() -> ReleaseReport {
     };
     ReleaseReport {
         sides: [none("v1"), none("v2")],
+        traffic_seconds: Ok(1.0),
         total: ReleaseChange {
             change: absent(why),
             low: absent(why),

@@ -308,23 +308,45 @@ fn long_gaps_count_with_their_length() {
     }
 }
 
-/// The time in which no agent ran is not zero use. A pause of the service is.
+/// The time in which no agent ran is neither zero use nor traffic. A pause of the service is both.
 #[test]
-fn gaps_without_an_agent_do_not_count_as_zero_use() {
+fn gaps_without_an_agent_do_not_count() {
     let mut rows = rows(Way::Coin(0.5), 120, 1, |_, _| (PAGE, 0, 1e6));
     let second =
         |second| HostSecond { second, host: 0, cpus: 2, busy: None, steal: None, pressure: None, running: None };
     rows.seconds = (BEGIN..BEGIN + 120).map(second).collect();
     let used = |rows: &ReleaseRows| report(rows, 120).saving.unwrap().cpus_used;
+    let traffic = |rows: &ReleaseRows| report(rows, 120).traffic_seconds;
+    assert_eq!(traffic(&rows), Ok(120.0));
     let whole = used(&rows);
     let is_in_gap = |second| (BEGIN + 40..BEGIN + 80).contains(&second);
     rows.requests.retain(|row| !is_in_gap(row.second));
     let paused = used(&rows);
+    assert_eq!(traffic(&rows), Ok(120.0));
     rows.seconds.retain(|row| !is_in_gap(row.second));
     let dead = used(&rows);
+    assert_eq!(traffic(&rows), Ok(80.0));
     assert!((paused / whole - 2.0 / 3.0).abs() < 0.05 && (dead / whole - 1.0).abs() < 0.05, "{whole} {paused} {dead}");
     rows.seconds.clear();
     assert_eq!(used(&rows), paused, "without the load of the hosts, the agent may have run in the gap");
+}
+
+/// The first stretch of a canary that begins within the window follows a long time of OLD alone. It counts like the
+/// other stretches in the quantiles of wall time.
+#[test]
+fn the_first_requests_of_a_canary_count_like_its_others() {
+    let mut rows = rows(Way::Processes, 480, 1, |_, _| (PAGE, 0, 1e6));
+    let served = |version: u32, second: u64| version == 0 || second >= BEGIN + 360;
+    rows.requests.retain(|row| served(row.version, row.second));
+    rows.walls.retain(|row| served(row.version, row.second));
+    let first = rows.walls.iter().filter(|row| row.version == 1).map(|row| row.second).min().unwrap();
+    let slow = rows.walls.iter_mut().filter(|row| (row.version, row.second) == (1, first));
+    // Sixteen buckets are a factor of two.
+    slow.for_each(|row| row.counts.iter_mut().for_each(|(bucket, _)| *bucket += 32));
+    let report = report(&rows, 480);
+    assert_eq!(report.design, ReleaseDesign::Canary);
+    let change = report.wall.unwrap().median_change.unwrap();
+    assert!(change.abs() < 0.05, "{change}");
 }
 
 /// If the time waiting for a CPU is known for few requests, their parts of wall time are not representative.

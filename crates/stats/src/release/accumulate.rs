@@ -21,6 +21,9 @@ pub const FIRST_REQUESTS: u64 = 150;
 
 /// The distance from the centre up to which a request is not clipped, in mean absolute deviations of its route.
 const LIMIT: f64 = 2.0;
+/// The least spread that a limit is derived from. Costs from a coarse clock may be equal at first, and with a limit of 0
+/// the centre and the spread would never change again.
+const LEAST_SPREAD: f64 = 1e-3;
 /// The memory of a route's spread and of its share of clipped requests, as a number of requests.
 const SPREAD_MEMORY: f64 = 2_000.0;
 /// The memory of a route's centre, as a number of requests. It is short, so that the centre follows the load.
@@ -234,6 +237,28 @@ impl Accumulator {
     pub fn forget(&mut self, process: u64) {
         self.processes.remove(&process);
     }
+
+    /// Removes the usual costs of a version. Its number may then stand for another one.
+    pub fn forget_version(&mut self, version: u32) {
+        self.versions.retain(|key, _| key.2 != version);
+    }
+
+    /// Removes the usual costs of a route. Its number may then stand for another one.
+    pub fn forget_route(&mut self, route: u32) {
+        self.forget_costs(|of, _| of == route);
+    }
+
+    /// Removes the usual costs of a class. Its number may then stand for another one.
+    pub fn forget_class(&mut self, class: u32) {
+        self.forget_costs(|_, of| of == class);
+    }
+
+    /// Removes the usual costs of the routes and classes for which `is_gone` holds.
+    fn forget_costs(&mut self, is_gone: impl Fn(u32, u32) -> bool) {
+        self.routes.retain(|&(route, class), _| !is_gone(route, class));
+        self.versions.retain(|&(route, class, _), _| !is_gone(route, class));
+        self.costs.retain(|&(route, class), _| !is_gone(route, class));
+    }
 }
 
 /// Returns the step of one request and its clipped deviation from the usual cost, and updates the usual cost.
@@ -250,7 +275,7 @@ fn step(route: &mut Route, version: &mut Version, raw: f64) -> (f64, f64) {
     // disturbed one, or the version may be that expensive. The limit therefore narrows over the version's first
     // requests.
     let known = if route.requests <= UNKNOWN { 0.0 } else { (version.requests / UNKNOWN).min(1.0) };
-    let usual = LIMIT * route.spread;
+    let usual = LIMIT * route.spread.max(LEAST_SPREAD);
     let limit = if route.requests <= UNKNOWN { f64::INFINITY } else { usual * (WIDE - (WIDE - 1.0) * known) };
     let limited = away.clamp(-limit, limit);
     let log = centre + limited / (1.0 - known * route.beyond);
@@ -339,6 +364,18 @@ mod tests {
         accumulator.forget(5);
         accumulator.add(&request(301), &mut sums);
         assert_eq!((sums.requests, sums.with_before), (151, 149));
+    }
+
+    /// The first costs may be equal, because a clock is coarse.
+    #[test]
+    fn equal_costs_do_not_hold_the_usual_cost() {
+        let (mut accumulator, mut sums) = (Accumulator::new(), RequestSums::default());
+        (151..191).for_each(|number| accumulator.add(&request(number, 0, 1_000_000, None), &mut sums));
+        (191..1_191).for_each(|number| accumulator.add(&request(number, 0, 2_000_000, None), &mut sums));
+        let before = sums.log;
+        (1_191..1_291).for_each(|number| accumulator.add(&request(number, 0, 2_000_000, None), &mut sums));
+        let log = (sums.log - before) / 100.0;
+        assert!((log - 2e6_f64.ln()).abs() < 0.01, "{log}, {}", 2e6_f64.ln());
     }
 
     fn request(number: u64, class: u32, cpu: u64, ruler: Option<(RequestRuler, u64)>) -> RequestCost {
