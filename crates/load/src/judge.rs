@@ -19,12 +19,15 @@ pub fn judged(mut record: LoadRecord) -> LoadRecord {
     for row in &mut record.rows {
         row.figures = figures(row, online);
         row.run_count = if row.figures.is_ok() { successful_runs(row).len() } else { 0 };
+        row.left_behind = successful_runs(row).iter().map(|run| u64::from(run.left_behind)).sum();
     }
     let points: Vec<ScalingPoint> = record.points().into_iter().map(|point| scaling_point(point, online)).collect();
     let scaling = scaling(&points);
-    record.scaling = match no_places(&record) {
-        Some(why) => scaling.map(|scaling| without_places(scaling, why)),
-        None => scaling,
+    record.scaling = match (no_places(&record), not_one_cpu(&record)) {
+        (Some(why), _) => scaling.map(|scaling| without_places(scaling, why)),
+        // What the sum of their CPU use contradicts says nothing about the machine either.
+        (None, Some(why)) => scaling.map(|scaling| Scaling { caveats: vec![], ..without_places(scaling, why) }),
+        (None, None) => scaling,
     };
     record
 }
@@ -52,6 +55,28 @@ fn no_places(record: &LoadRecord) -> Option<Absent> {
         _ => return None,
     };
     Some(Absent::because(format!("at N = {procs}, {why}, so that N = {procs} is no idle baseline")))
+}
+
+/// Says why the CPU use of the processes does not show the CPUs, if each process does not use one CPU while it need not
+/// wait for one.
+fn not_one_cpu(record: &LoadRecord) -> Option<Absent> {
+    let Point { procs, figures, .. } = *record.points().first()?;
+    let share = figures.cpu_seconds / figures.wall_seconds;
+    let waiting = match &figures.waiting_ratio {
+        Ok(waiting) => *waiting,
+        Err(_) if f64::from(procs) > record.machine.usable_cpus() => return None,
+        // On a machine with a free CPU, processes do not wait.
+        Err(_) => 0.0,
+    };
+    let (idle, who) = (1.0 - share - waiting, if procs == 1 { "the process" } else { "a process" });
+    let why = if share >= 1.0 + BUSY {
+        format!("{who} used {share:.1} CPUs")
+    } else if idle >= BUSY {
+        format!("{who} neither ran nor waited for a CPU during {:.0} % of its wall time", idle * 100.0)
+    } else {
+        return None;
+    };
+    Some(Absent(format!("at N = {procs}, {why}, so that the CPU use does not show how many CPUs there are")))
 }
 
 /// Removes the results that depend on where processes ran.

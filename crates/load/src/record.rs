@@ -137,6 +137,9 @@ pub struct LoadRow {
     /// Number of runs that the figures are based on.
     #[serde(skip_deserializing)]
     pub run_count: usize,
+    /// Number of processes that these runs left behind. They were killed, and their CPU time is included.
+    #[serde(skip_deserializing)]
+    pub left_behind: u64,
     /// Position of the row in the order of measurement, from 0.
     // Logs of the first version lack this field; their rows are in this order.
     #[serde(default)]
@@ -228,6 +231,9 @@ pub struct LoadRun {
     pub overshoot: Reading<Nanos>,
     /// How the process ended.
     pub outcome: Outcome,
+    /// Number of processes that it left behind. They were killed, and their CPU time is included.
+    #[serde(default)]
+    pub left_behind: u32,
 }
 
 /// A row that has figures.
@@ -357,6 +363,7 @@ impl LoadRow {
             procs,
             figures: not_judged(),
             run_count: 0,
+            left_behind: 0,
             order: 0,
             started,
             elapsed,

@@ -5,7 +5,7 @@ mod scaling;
 pub(super) mod table;
 
 use steady_model::{Ending, Machine, Reading};
-use steady_render::letters::{capital, count, one_line};
+use steady_render::letters::{capital, count, numbered, one_line};
 use steady_render::units::{TIE, decimals_of, fixed, percent, short, time, time_setting};
 use steady_stats::Scaling;
 
@@ -90,7 +90,7 @@ pub(super) fn paragraphs(record: &LoadRecord) -> Vec<Vec<String>> {
         (Err(absent), _) => paragraphs.push(vec![format!("Scaling was not estimated: {absent}.")]),
         (Ok(_), None) => {}
     }
-    paragraphs.push(overshoot(record));
+    paragraphs.push(overshoot(record).into_iter().chain(left_behind(record)).collect());
     paragraphs.push(machine::cpus(record).into_iter().chain(others(record)).collect());
     let caveats = record.scaling.iter().flat_map(|scaling| &scaling.caveats);
     paragraphs.push(caveats.map(|caveat| format!("{}.", capital(caveat))).collect());
@@ -179,6 +179,15 @@ fn longer(record: &LoadRecord) -> Option<String> {
     (times.is_finite() && times >= NO_CHANGE).then(|| {
         let many = count(last.procs as usize, "process", "processes");
         format!("With {many}, {what} takes {} times as long (wall time) as with {}.", factor(times), first.procs)
+    })
+}
+
+/// Says that the command left processes behind, which were killed.
+fn left_behind(record: &LoadRecord) -> Option<String> {
+    let left: u64 = record.rows.iter().map(|row| row.left_behind).sum();
+    (left > 0).then(|| {
+        let left = numbered(left, "process", "processes");
+        format!("What the command left behind was killed at the end of each run ({left} in all): its work is cut off.")
     })
 }
 

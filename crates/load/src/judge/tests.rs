@@ -17,6 +17,7 @@ fn run(cpu: f64, wall: f64, work: u64) -> LoadRun {
         work,
         overshoot: Ok(Nanos::from_seconds(cpu - 1.0)),
         outcome: Outcome::Exited(0),
+        left_behind: 0,
     }
 }
 
@@ -139,11 +140,30 @@ fn a_busy_machine_does_not_show_the_cores() {
     assert!(why(vec![row(vec![run(1.0, 1.1, 100)]), two()]).is_ok());
     let mut unknown = row(vec![run(1.0, 2.0, 100)]);
     unknown.runs[0].run_delay = Err(Absent::because("it had threads"));
-    assert!(why(vec![unknown.clone(), two()]).is_ok());
+    let blocked = "at N = 1, the process neither ran nor waited for a CPU during 50 % of its wall time, so that the CPU use \
+                   does not show how many CPUs there are";
+    assert_eq!(why(vec![unknown.clone(), two()]).unwrap_err(), blocked, "another CPU was free");
     unknown.others_cpu = Ok(Nanos::from_seconds(2.3));
     let others = "at N = 1, other programs already used 1.1 of 2 CPUs, so that N = 1 is no idle baseline";
     assert_eq!(why(vec![unknown, two()]).unwrap_err(), others);
     // With more processes than CPUs, they wait for each other.
     let three = || row(vec![run(1.0, 2.0, 100); 3]);
     assert!(why(vec![three(), row(vec![run(1.0, 2.0, 100); 4])]).is_ok());
+}
+
+/// A process that sleeps, or that has threads, does not show how many CPUs there are.
+#[test]
+fn processes_that_do_not_use_one_cpu_each_show_no_cores() {
+    let scaling = |cpu: f64, wall: f64| {
+        let run = || LoadRun { run_delay: Ok(Nanos::ZERO), ..run(cpu, wall, 1) };
+        judged(record((1..=4).map(|procs| row(vec![run(); procs])).collect())).scaling.unwrap()
+    };
+    let asleep = scaling(0.05, 0.2);
+    let why = "at N = 1, the process neither ran nor waited for a CPU during 75 % of its wall time, so";
+    assert!(asleep.cores.unwrap_err().0.starts_with(why));
+    assert!(asleep.logical_cpus.is_err() && asleep.caveats.is_empty(), "{:?}", asleep.caveats);
+    let threads = scaling(0.4, 0.2);
+    assert!(threads.cores.unwrap_err().0.starts_with("at N = 1, the process used 2.0 CPUs, so"));
+    let usual = scaling(0.19, 0.2).cores;
+    assert!(!usual.as_ref().is_err_and(|why| why.0.contains("does not show how many")), "{usual:?}");
 }

@@ -87,6 +87,7 @@ impl LoadRunner for SimulatedMachine {
             work: work.round() as u64,
             overshoot,
             outcome: Outcome::Exited(0),
+            left_behind: 0,
         };
         let started = Nanos::from_seconds(self.now);
         self.now += wall.seconds();

@@ -57,6 +57,7 @@ pub(super) fn parse(source: &str, text: &str) -> Result<LoadTable, String> {
     }
     let has_work = first.numbers.contains_key("work");
     let rows = lines.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    lines.iter().try_for_each(|line| same_columns(first, line))?;
     for (pair, at) in rows.windows(2).zip(lines.windows(2)) {
         let (one, two) = (pair[0].procs, pair[1].procs);
         if one == two {
@@ -82,6 +83,19 @@ pub(super) fn parse(source: &str, text: &str) -> Result<LoadTable, String> {
     let unit = unit.unwrap_or_else(|| if has_work { "units".to_owned() } else { "runs".to_owned() });
     let [logical, cores] = [logical, cores].map(|stated| stated.map(|stated| stated.count));
     Ok(LoadTable::new(source.to_owned(), &unit, [logical, cores], rows))
+}
+
+/// Refuses a line that has other values than the first one: a missing value is not known, and not that of another
+/// column. Numbers of CPUs may be in one line only.
+fn same_columns(first: &Line, line: &Line) -> Result<(), String> {
+    let of_machine = |name: &str| ["logical_cpus", "cores"].contains(&name);
+    for (with, without) in [(first, line), (line, first)] {
+        let lacks = |name: &&String| !of_machine(name) && !without.numbers.contains_key(*name);
+        if let Some(name) = with.numbers.keys().find(lacks) {
+            return Err(format!("{} has no {name}, but {} has it", without.at, with.at));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a row whose processes use more CPU time per second than the machine has logical CPUs.
@@ -133,23 +147,26 @@ fn row(line: &Line) -> Result<TableRow, String> {
     let wall = time(line, &["wall"])?;
     let work = line.numbers.get("work").map(|work| positive(at, "work", *work)).transpose()?;
     let [per_cpu, per_wall] = [rate(line, "work_per_cpu")?, rate(line, "work_per_wall")?];
-    let (row, given) = match (cpu, wall) {
-        (Some(cpu), Some(wall)) => {
-            let row = TableRow::of_times(procs, cpu, wall, work.unwrap_or(1.0));
-            let given = work.map_or([None, None], |_| [per_cpu, per_wall]);
-            (row, given)
-        }
+    // A rate and its time imply the work. Without work and rates, a row is about one run.
+    let implied = [(per_cpu, cpu), (per_wall, wall)].into_iter().find_map(|(rate, time)| Some(rate? * time?));
+    let of_one_run = (per_cpu.is_none() && per_wall.is_none()).then_some(1.0);
+    let amount = work.or(implied).or(of_one_run);
+    let row = match (cpu, wall, amount) {
+        (Some(cpu), Some(wall), Some(amount)) => TableRow::of_times(procs, cpu, wall, amount),
         _ => {
-            let missing =
-                |what: &str| format!("{at} has neither the {what} time nor the work per {what} second; {COLUMNS}");
             let absent = || Err(Absent::because("the table has no such column"));
             let of = |time: Option<f64>| time.map_or_else(absent, Ok);
-            let rate_of = |rate: Option<f64>, time: Option<f64>, what: &str| {
-                rate.or_else(|| Some(work.unwrap_or(1.0) / time?)).ok_or_else(|| missing(what))
+            let rate_of = |rate: Option<f64>, time: Option<f64>, what: &str| match (rate, time, amount) {
+                (Some(rate), ..) => Ok(rate),
+                (None, Some(time), Some(amount)) => Ok(amount / time),
+                (None, Some(_), None) => Err(format!("{at} has the {what} time and the other rate, but no work")),
+                (None, None, _) => {
+                    Err(format!("{at} has neither the {what} time nor the work per {what} second; {COLUMNS}"))
+                }
             };
             let (per_cpu, per_wall) = (rate_of(per_cpu, cpu, "CPU")?, rate_of(per_wall, wall, "wall")?);
             let throughput_per_second = f64::from(procs) * per_wall;
-            let row = TableRow {
+            TableRow {
                 procs,
                 cpu_seconds: of(cpu),
                 wall_seconds: of(wall),
@@ -157,16 +174,20 @@ fn row(line: &Line) -> Result<TableRow, String> {
                 work_per_cpu_second: per_cpu,
                 work_per_wall_second: per_wall,
                 throughput_per_second,
-            };
-            (row, [None, None])
+            }
         }
     };
+    // The rates that the work and the times give, where all of them are known.
+    let of_work = [cpu, wall].map(|time| Some(amount? / time?));
     let computed = [row.work_per_cpu_second, row.work_per_wall_second];
     if !(computed.iter().all(|rate| rate.is_finite() && *rate > 0.0) && row.throughput_per_second.is_finite()) {
         return Err(format!("{at}: its times and its work are too small or too large for a rate"));
     }
-    for ((given, computed), name) in given.into_iter().zip(computed).zip(["work_per_cpu", "work_per_wall"]) {
-        if let Some(given) = given.filter(|given| (given / computed - 1.0).abs() > ROUNDED) {
+    for ((given, computed), name) in [per_cpu, per_wall].into_iter().zip(of_work).zip(["work_per_cpu", "work_per_wall"])
+    {
+        if let (Some(given), Some(computed)) = (given, computed)
+            && (given / computed - 1.0).abs() > ROUNDED
+        {
             return Err(format!(
                 "{at} contradicts itself: {name} is {given} per second, but work divided by time is {computed}"
             ));
@@ -295,6 +316,16 @@ mod tests {
             };
             assert!(found.len() == 2 && found.iter().zip(&expected).all(is_same), "{text}: {found:?}");
         }
+        // Rates imply the work of a row without that column.
+        for text in [
+            "procs,cpu_ms,wall_ms,work_per_cpu_ms,work_per_wall_ms\n1,5000,5000,74,74\n16,5000,10000,44.4,22.2\n",
+            "procs,cpu_ms,wall_ms,work_per_cpu_ms\n1,5000,5000,74\n16,5000,10000,44.4\n",
+            "procs,wall_ms,work_per_cpu_ms,work_per_wall_ms\n1,5000,74,74\n16,10000,44.4,22.2\n",
+        ] {
+            let [(1, one, _), (16, per_cpu, per_wall)] = rates(text)[..] else { panic!("{text}") };
+            let near = |one: f64, two: f64| (one / two - 1.0).abs() < 1e-9;
+            assert!(near(one, 74e3) && near(per_cpu, 44.4e3) && near(per_wall, 22.2e3), "{text}: {per_cpu} {per_wall}");
+        }
         let table = parse("t", "procs,cpu_ms,wall_ms,logical_cpus,cores\n1,1,1,4,2\n2,1,1,4,2\n").unwrap();
         assert_eq!((table.logical_cpus, table.cores, table.unit.as_str()), (Ok(4), Ok(2), "runs"));
         // Rounded times may exceed the CPUs a little.
@@ -350,6 +381,16 @@ mod tests {
             (
                 "procs,cpu_seconds,wall_seconds,work,work_per_cpu_second\n1,1,1,10,10\n2,1,1,10,20\n",
                 "line 3 contradicts itself: work_per_cpu is 20 per second, but work divided by time is 10",
+            ),
+            ("procs,cpu_ms,wall_ms,work\n1,1,1,9\n2,1,1,\n", "line 3 has no work, but line 2 has it"),
+            ("procs,user_ms,cpu_ms,wall_ms\n1,1,,1\n2,1,2,1\n", "line 2 has no cpu_ms, but line 3 has it"),
+            (
+                "procs,wall_ms,work_per_cpu_ms\n1,1,9\n2,1,9\n",
+                "line 2 has the wall time and the other rate, but no work",
+            ),
+            (
+                "procs,cpu_ms,wall_ms,work_per_cpu_ms,work_per_wall_ms\n1,1,1,9,9\n2,1,1,9,5\n",
+                "line 3 contradicts itself: work_per_wall is 5000 per second, but work divided by time is 9000",
             ),
             ("{}", "no rows"),
             ("[1, 2]", "rows[0] is not an object"),

@@ -36,9 +36,10 @@ prop_compose! {
         outcome in prop_oneof![
             any::<i32>().prop_map(Outcome::Exited), any::<i32>().prop_map(Outcome::Signalled), Just(Outcome::TimedOut)
         ],
+        left_behind in 0..3u32,
     ) -> LoadRun {
         let [user, system, wall] = times;
-        LoadRun { user, system, wall, run_delay, work, overshoot, outcome }
+        LoadRun { user, system, wall, run_delay, work, overshoot, outcome, left_behind }
     }
 }
 
@@ -136,8 +137,8 @@ proptest! {
     #[test]
     fn a_missing_field_is_an_error_or_derived(record in record(), place in any::<Index>()) {
         let (key, without) = without_a_field(json_of(&record), &place);
-        // Only scripts have an interpreter.
-        let is_optional = key == "interpreter" || key.ends_with("_absent");
+        // Only scripts have an interpreter, and runs of earlier versions do not say what they left behind.
+        let is_optional = ["interpreter", "left_behind"].contains(&key.as_str()) || key.ends_with("_absent");
         if let Ok(found) = LoadRecord::read(&without.to_string()) && !is_optional {
             prop_assert_eq!(found, record);
         }

@@ -62,6 +62,7 @@ fn add(record: &mut LoadRecord, procs: u32, each: Each, overshoot: Reading<f64>)
         work: work as u64,
         overshoot: overshoot.clone().map(seconds),
         outcome: Outcome::Exited(0),
+        left_behind: 0,
     };
     let of = |cpu: usize| CpuUse {
         cpu,
@@ -88,6 +89,7 @@ fn add(record: &mut LoadRecord, procs: u32, each: Each, overshoot: Reading<f64>)
     record.rows.push(LoadRow {
         figures: Ok(figures),
         run_count: procs as usize,
+        left_behind: 0,
         order,
         runs: (0..procs).map(run).collect(),
         cpus: cpus.iter().map(|cpu| of(*cpu)).collect(),

@@ -20,6 +20,7 @@ fn row(procs: u32, order: usize) -> LoadRow {
         work: 400_000,
         overshoot: Ok(Nanos(4_567)),
         outcome: Outcome::Exited(0),
+        left_behind: 0,
     };
     let activity =
         Activity { busy_ratio: Ok(1.0 / 3.0), steal_ratio: absent(), pressure: absent(), throttled_ratio: absent() };

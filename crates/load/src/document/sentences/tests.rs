@@ -325,3 +325,14 @@ fn load_without_effect_is_reported() {
     scaling.per_wall_factor = 2.0;
     assert!(sentences_of(&report)[0].ends_with("CPU time is the better metric here, and load hardly affects it."));
 }
+
+#[test]
+fn processes_that_were_left_behind_are_named() {
+    let mut report = report();
+    assert!(!sentences_of(&report).iter().any(|sentence| sentence.contains("behind")));
+    report.rows[0].left_behind = 1;
+    assert_says(
+        &sentences_of(&report),
+        "What the command left behind was killed at the end of each run (1 process in all): its work is cut off.",
+    );
+}

@@ -106,6 +106,7 @@ impl CommandRunner {
             work: 1,
             overshoot: Err(Absent::because("the work has no CPU time limit")),
             outcome: outcome(reaped.status, true),
+            left_behind: left.killed,
         };
         Ok(TimedRun { started: Some(started), ended, run })
     }
@@ -147,6 +148,7 @@ mod tests {
             work: 1,
             overshoot: Err(Absent::because("the work has no CPU time limit")),
             outcome: Outcome::Exited(0),
+            left_behind: u32::MAX,
         };
         let timed = TimedRun { started: Some(long), ended: long, run };
         let line = Line { place: u32::MAX, said: Message::Ran(vec![timed; RUNS_PER_LINE]) };

@@ -168,6 +168,7 @@ fn measured(
         work,
         overshoot: overshoot(cpu),
         outcome: Outcome::Exited(0),
+        left_behind: 0,
     };
     connection.say(Message::Ran(vec![TimedRun { started: None, ended, run }]))?;
     connection.say(Message::Done { before, own: Nanos::ZERO, ended })
