@@ -14,7 +14,9 @@ use std::time::Duration;
 use serde_json::Value;
 use steady_linux::clock;
 
-use steady::{eventually, output_of, processes_with, reported, run, scratch, seconds, skip, steady, within_a_second};
+use steady::{
+    copy_steady, eventually, output_of, processes_with, reported, run, scratch, seconds, skip, steady, within_a_second,
+};
 
 /// A shell script that uses a CPU until it is killed.
 const SPIN: &str = "while :; do :; done";
@@ -206,6 +208,27 @@ fn waiting_of_short_processes_does_not_count() {
         // One process runs or waits at nearly all times.
         assert!(waiting > 0.7 * (wall - cpu) && waiting <= wall - 0.9 * cpu, "{report}");
     }
+}
+
+/// A command can use more CPUs than `steady`, which must not check its CPU time later for that.
+#[test]
+fn a_command_that_extends_its_cpus_is_ended_at_its_limit() {
+    const NAME: &str = "a_command_that_extends_its_cpus_is_ended_at_its_limit";
+    let allowed = Command::new("taskset").args(["-c", "0,1", "true"]).status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        return skip(NAME, "no taskset, or no second CPU");
+    }
+    let record = scratch("extends");
+    let script = format!("({SPIN}) & ({SPIN}) & wait");
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0", env!("CARGO_BIN_EXE_steady"), "limit", "--quiet", "--cpu", "500ms", "--export-json"]);
+    command.arg(&record).args(["--", "taskset", "-c", "0,1", "sh", "-c", &script]);
+    command.output().unwrap();
+    let report: Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    fs::remove_file(&record).unwrap();
+    assert_eq!(report["outcome"], "cpu-limit", "{report}");
+    // Without the second CPU in the schedule, the command used twice its limit.
+    assert!(seconds(&report, "overshoot_seconds") < 0.25, "{report}");
 }
 
 #[test]
@@ -549,7 +572,7 @@ fn an_unprivileged_user_can_limit_commands() {
     let folder = std::env::temp_dir().join(format!("steady-limit-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let copy = folder.join("steady");
-    fs::copy(env!("CARGO_BIN_EXE_steady"), &copy).unwrap();
+    copy_steady(&copy);
     let report = folder.join("r.json");
     assert!(Command::new("chmod").args(["-R", "a+rwx"]).arg(&folder).status().unwrap().success());
     let mut command = Command::new("setpriv");

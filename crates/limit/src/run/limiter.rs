@@ -150,12 +150,15 @@ impl Limiter {
     fn new(plan: LimitPlan, command: i32, meter: Meter, passed_over: Vec<String>, at: Nanos) -> Self {
         // The number of CPUs bounds how fast CPU time is used. A CPU bandwidth limit of the group does not: for a short
         // time all CPUs can still run.
-        let cpus = topology::allowed_cpus(&Root::default()).map_or(1, |cpus| cpus.len());
+        let root = Root::default();
+        let cpus = topology::allowed_cpus(&root).map_or(1, |cpus| cpus.len());
+        // The command may use more CPUs than this process: no rights are needed to extend the affinity mask.
+        let most_cpus = topology::online_cpus(&root).map_or(cpus, |all| all.len().max(cpus));
         // If the kernel keeps scheduling statistics for this process, it keeps them for the others.
-        let watch = ThreadWatch::new(&Root::default(), rustix::process::getpid().as_raw_nonzero().get());
+        let watch = ThreadWatch::new(&root, rustix::process::getpid().as_raw_nonzero().get());
         let available = watch.as_ref().map(drop).map_err(Clone::clone);
         let mut limiter = Limiter {
-            schedule: Schedule::new(at, cpus, plan.cpu, plan.poll),
+            schedule: Schedule::new(at, most_cpus, plan.cpu, plan.poll),
             plan,
             command: Some(command),
             meter,
