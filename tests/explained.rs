@@ -13,7 +13,9 @@ use std::time::Duration;
 use serde_json::Value;
 use steady_linux::clock;
 
-use steady::{eventually, output_of, processes_with, reported, run, scratch, seconds, skip, steady, within_a_second};
+use steady::{
+    copy_steady, eventually, output_of, processes_with, reported, run, scratch, seconds, skip, steady, within_a_second,
+};
 
 /// The options without and with a tracer.
 const TRACING: [&[&str]; 2] = [&[], &["--trace"]];
@@ -352,6 +354,26 @@ fn two_commands_are_compared() {
     assert_eq!(status, 3, "{stderr}");
 }
 
+/// A command that fails only under the tracer has no counts: those of the failed runs are not its own.
+#[test]
+fn a_command_that_fails_only_under_the_tracer_has_no_counts() {
+    let test = "a_command_that_fails_only_under_the_tracer_has_no_counts";
+    measure_prices();
+    let traced = "sh -c 'grep -q ^TracerPid:.0$ /proc/self/status || exit 1; for i in 1 2 3 4 5 6 7 8; do (:); done'";
+    let run_json = |old: &str| {
+        let (status, stdout, stderr) = run(&["explain", "--runs", "6", "--format", "json", old, "true"]);
+        assert_eq!(status, 0, "{stderr}");
+        serde_json::from_str::<Value>(&stdout).unwrap()
+    };
+    let usual = run_json("sh -c 'exit 0'");
+    if !usual["counted"][0]["runs"].is_array() {
+        return skip(test, &usual["counted"][0].to_string());
+    }
+    let failed = &run_json(traced)["counted"][0];
+    let why = failed["runs_absent"].as_str().unwrap_or_default();
+    assert!(failed["runs"].is_null() && why.contains("status 1 under the tracer"), "{failed}");
+}
+
 #[test]
 fn nothing_is_left_if_steady_is_killed_during_counted_runs() {
     measure_prices();
@@ -375,7 +397,7 @@ fn as_nobody(name: &str) -> Option<(Command, std::path::PathBuf)> {
     let folder = std::env::temp_dir().join(format!("steady-explain-{name}-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let copy = folder.join("steady");
-    fs::copy(env!("CARGO_BIN_EXE_steady"), &copy).unwrap();
+    copy_steady(&copy);
     assert!(Command::new("chmod").args(["-R", "a+rwx"]).arg(&folder).status().unwrap().success());
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);

@@ -50,6 +50,8 @@ fn whole(joined: &Joined) -> Option<Report> {
     report.breakdowns = vec![];
     report.ranking = vec![];
     report.warnings = vec![];
+    // One source that does not test the change is enough, whichever is first.
+    report.record.unused_revisions = joined.sources.iter().any(|source| source.report.record.unused_revisions);
     Some(report)
 }
 

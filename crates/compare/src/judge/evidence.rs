@@ -222,11 +222,12 @@ impl Failures {
 fn sign_test(heads: usize, tails: usize) -> f64 {
     let throws = heads + tails;
     let fewer = heads.min(tails);
-    let mut probability = 0.5f64.powi(throws as i32);
+    // The logarithm: 2^-1075 is 0 in floating point.
+    let mut probability = -(throws as f64) * std::f64::consts::LN_2;
     let mut tail = 0.0;
     for k in 0..=fewer {
-        tail += probability;
-        probability *= (throws - k) as f64 / (k + 1) as f64;
+        tail += probability.exp();
+        probability += ((throws - k) as f64 / (k + 1) as f64).ln();
     }
     (2.0 * tail).min(1.0)
 }
@@ -239,8 +240,12 @@ mod tests {
     fn the_sign_test_agrees_with_the_binomial_distribution() {
         assert_eq!(sign_test(0, 0), 1.0);
         assert_eq!(sign_test(3, 3), 1.0);
-        assert_eq!(sign_test(0, 8), 2.0 / 256.0);
+        assert!((sign_test(0, 8) - 2.0 / 256.0).abs() < 1e-12);
         assert_eq!(sign_test(8, 0), sign_test(0, 8));
         assert!((sign_test(1, 9) - 2.0 * 11.0 / 1024.0).abs() < 1e-12);
+        // Of many throws: 600 of 1,200 are the middle, and 50 from it are 2.9 standard deviations (normal: p = 0.0043).
+        assert_eq!(sign_test(600, 600), 1.0);
+        assert!((0.004..0.005).contains(&sign_test(550, 650)), "{}", sign_test(550, 650));
+        assert_eq!(sign_test(0, 2_000), 0.0);
     }
 }

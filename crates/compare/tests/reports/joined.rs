@@ -46,6 +46,24 @@ fn an_open_condition_needs_a_new_set_of_sources() {
     }
 }
 
+/// If one source does not test the change, the condition is open, in any order of the sources.
+#[test]
+fn a_source_without_its_revisions_leaves_the_condition_open() {
+    for (name, mut joined) in joins::all() {
+        for source in &mut joined.sources {
+            source.report.record.plan.fail_if = Some(FailIf { verdict: Verdict::Slower, beyond: 0.9 });
+        }
+        let is_said =
+            |line: &str| line.contains("is open") && line.ends_with(": no run opened a file of its revision.");
+        let says_open = |joined: &Joined| text(joined, 1000).lines().any(is_said);
+        assert!(!says_open(&joined), "{name}");
+        joined.sources.last_mut().unwrap().report.record.unused_revisions = true;
+        assert!(says_open(&joined), "{name}: {}", text(&joined, 1000));
+        joined.sources.reverse();
+        assert!(says_open(&joined), "{name}: {}", text(&joined, 1000));
+    }
+}
+
 #[test]
 fn no_line_is_too_long_at_any_width() {
     for (name, joined) in joins::all() {

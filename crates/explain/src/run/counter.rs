@@ -13,11 +13,12 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use steady_linux::process::{self, Attached};
 use steady_linux::tracer;
-use steady_model::{Absent, Nanos, Plan, Reading};
+use steady_model::{Absent, FailureRule, Nanos, Outcome, Plan, Reading};
 
 use super::pair::Counter;
 use crate::record::Counts;
 use steady_process::channel::{Channel, Woken};
+use steady_process::launcher::outcome;
 use steady_process::runner::RunError;
 
 /// The first argument that makes `steady` a counting helper.
@@ -31,6 +32,8 @@ const SLOWER: u64 = 100;
 struct Job {
     program: PathBuf,
     argv: Vec<String>,
+    /// Which exit statuses count as success.
+    failures: FailureRule,
 }
 
 /// Counts runs by a tracer.
@@ -47,8 +50,11 @@ impl TracedRuns {
     /// # Errors
     /// Errors of fork(2) and execve(2).
     pub(crate) fn start(plan: &Plan, interrupt: Option<OwnedFd>) -> io::Result<Self> {
-        let job =
-            |command: &steady_model::Command| Job { program: command.program.clone(), argv: command.argv.clone() };
+        let job = |command: &steady_model::Command| Job {
+            program: command.program.clone(),
+            argv: command.argv.clone(),
+            failures: plan.failures.clone(),
+        };
         Ok(TracedRuns {
             jobs: plan.commands.iter().map(job).collect(),
             channel: Channel::start(COUNTER, Stdio::null())?,
@@ -103,6 +109,16 @@ fn counted(job: &Job) -> Reading<Counts> {
     let command = Attached::new(&job.program, job.argv.iter().map(OsStr::new));
     let command = command.map_err(|_| Absent::because("an argument of the command contains a NUL byte"))?;
     let counted = tracer::count(&command)?;
+    // Programs of another user lose their rights under a tracer, and some programs detect one.
+    let how = match outcome(counted.status, true) {
+        Outcome::Exited(status) if job.failures.accepts(status) => None,
+        Outcome::Exited(status) => Some(format!("ended with status {status}")),
+        Outcome::Signalled(signal) => Some(format!("was killed by signal {signal}")),
+        Outcome::TimedOut => Some("did not end".to_owned()),
+    };
+    if let Some(how) = how {
+        return Err(Absent(format!("the command {how} under the tracer that counts them, but not without it")));
+    }
     let of_tracer = || Absent::because("each stop of the tracer is a switch");
     Ok(Counts {
         minor_faults: counted.usage.minor_faults,
