@@ -41,10 +41,10 @@ pub(crate) fn report(plan: &Plan, seconds: &[f64], conditions: Conditions) -> Re
     judge(measure(plan, &mut machine).unwrap())
 }
 
-/// The number of simulated comparisons. `./test --all` has twenty times as many, which finds rates that are slightly too
+/// The number of simulated comparisons. `./test --all` has ten times as many, which finds rates that are slightly too
 /// high.
 #[allow(dead_code, reason = "shared by several test programs")]
 pub(crate) fn repeated(trials: u64) -> u64 {
     let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
-    if all { 20 * trials } else { trials }
+    if all { 10 * trials } else { trials }
 }

@@ -331,10 +331,10 @@ impl Count {
     }
 }
 
-/// Returns the number of windows to evaluate: twenty times as many with `./test --all`, to find rates slightly too high.
+/// Returns the number of windows to evaluate: ten times as many with `./test --all`, to find rates slightly too high.
 pub(crate) fn repeated(windows: usize) -> usize {
     let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
-    if all { 20 * windows } else { windows }
+    if all { 10 * windows } else { windows }
 }
 
 /// Evaluates random windows of the source under random labels.

@@ -98,9 +98,9 @@ pub(crate) fn most(experiments: usize, rate: f64) -> usize {
     Binomial::new(rate, experiments as u64).unwrap().inverse_cdf(0.999) as usize
 }
 
-/// Returns the number of experiments to simulate: 20 times as many in `./test --all`, which detects slightly too high
+/// Returns the number of experiments to simulate: ten times as many in `./test --all`, which detects slightly too high
 /// error rates.
 pub(crate) fn repeated(experiments: usize) -> usize {
     let all = std::env::var_os("STEADY_TESTS").is_some_and(|value| value == "all");
-    if all { 20 * experiments } else { experiments }
+    if all { 10 * experiments } else { experiments }
 }
