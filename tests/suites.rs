@@ -24,7 +24,7 @@ fn has(program: &str, args: &[&str]) -> bool {
     Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
 }
 
-/// Lists a suite, which must be found without naming its harness, and compares it with itself with 50 % more work for the
+/// Lists a suite, which must be found without naming its harness, and compares it with itself with twice the work for the
 /// benchmark `changed`.
 fn check(harness: &str, changed: &str, prepare: impl FnOnce(&Path) -> Vec<(&'static str, String)>) {
     // A directory with a blank in its path.
@@ -36,15 +36,15 @@ fn check(harness: &str, changed: &str, prepare: impl FnOnce(&Path) -> Vec<(&'sta
         command.current_dir(&folder).envs(variables.clone()).args(["bench", "--no-history"]).args(args);
         output_of(command.output().unwrap())
     };
-    let (status, names, stderr) = bench(&["--list", "--env-new", "SAMPLE_WORK=1500"]);
+    let (status, names, stderr) = bench(&["--list", "--env-new", "SAMPLE_WORK=2000"]);
     assert_eq!((status, names.lines().count()), (0, 20), "{names}{stderr}");
     // The name of another benchmark, to see that only one runs.
     let other = names.lines().find(|name| !name.contains(changed)).unwrap_or_default();
     let words = ["--format", "json", "--resolution", "20%", "--confidence", "99.9%", "--budget", "20m"];
-    let filters = ["--filter", changed, "--filter", other, "--env-new", "SAMPLE_WORK=1500"];
+    let filters = ["--filter", changed, "--filter", other, "--env-new", "SAMPLE_WORK=2000"];
     // Measuring ends when the condition is decided, and not already when the first pairs show a difference. Next to other
     // tests, a process of the JVM takes up to 10 s, and times differ by tens of percent.
-    let (status, json, stderr) = bench(&[&words[..], &filters[..], &["--fail-if", "slower>30%"]].concat());
+    let (status, json, stderr) = bench(&[&words[..], &filters[..], &["--fail-if", "slower>40%"]].concat());
     assert_eq!(status, 1, "{stderr}{json}");
     let record: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(record["harness"], harness);
@@ -53,7 +53,7 @@ fn check(harness: &str, changed: &str, prepare: impl FnOnce(&Path) -> Vec<(&'sta
         found.iter().find(|one| one["name"].as_str().unwrap().contains(changed)).unwrap_or_else(|| panic!("{json}"));
     assert_eq!(found["verdict"], "slower", "{json}");
     let change = found["change"].as_f64().unwrap();
-    assert!((0.3..0.7).contains(&change), "{change}");
+    assert!((0.6..1.5).contains(&change), "{change}");
     assert!(record["unmeasured"].as_array().unwrap().is_empty(), "{json}");
 }
 
