@@ -198,12 +198,15 @@ class Reporter:
         self.unmeasured += 1
         self.lines.append((thread,))
         if len(self.lines) >= BATCH:
-            self.flush()
+            self._try_to_send()
 
     def flush(self) -> None:
-        """Sends all batched lines. An error of the middleware is recorded."""
+        """Sends all batched lines, also if the agent's queue was just full. An error of the middleware is recorded."""
+        self._retry_at = 0
+        self._try_to_send()
+
+    def _try_to_send(self) -> None:
         try:
-            self._retry_at = 0
             self.send(time.monotonic_ns())
         except Exception as error:
             self.fail(error)

@@ -206,7 +206,7 @@ def _search(routes: Any, endpoint: Any, names: set[str], before: str) -> str | N
         is_mounted = not below and not hasattr(route, "endpoint") and getattr(route, "app", None) is endpoint
         # The rest of the path is not a parameter of a mounted application.
         rest = {"path"} if is_mounted else set()
-        is_match = is_mounted or endpoint in (getattr(route, "endpoint", None), getattr(route, "app", None))
+        is_match = any(getattr(route, name, None) is endpoint for name in ("endpoint", "app"))
         if is_match and set(re.findall(r"{(\w+)}", template)) - rest <= names:
             return template
     return None
