@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use steady_linux::Root;
 use steady_linux::host::knobs;
 use steady_model::Knob;
 use steady_render::letters::count;
@@ -67,7 +68,7 @@ fn restore_free(
     let mut of_others = 0;
     for restoration in restorations.iter().filter(|restoration| !restoration.waits_for(&held)) {
         let Some(attempt) = restoration.attempt() else { continue };
-        if restoration.has_ended() {
+        if restoration.has_ended(access.root()) {
             notes.push(format!("{} no longer exists, so it has nothing to restore", attempt.file));
         } else if attempt.failed() && !is_own(&restoration.entry) {
             of_others += 1;
@@ -82,7 +83,7 @@ fn restore_free(
     let failed = restorations
         .into_iter()
         .rev()
-        .filter(|restoration| !restoration.is_restored() && !restoration.has_ended())
+        .filter(|restoration| !restoration.is_restored() && !restoration.has_ended(access.root()))
         .map(|restoration| restoration.entry);
     let entries: Vec<Entry> = sorted(held, failed.collect());
     let saved = match entries.is_empty() {
@@ -177,9 +178,11 @@ impl Restoration {
         }
     }
 
-    /// Returns whether the file was that of an interrupt that no longer exists, such as of a device that was removed.
-    fn has_ended(&self) -> bool {
-        self.entry.knob == Knob::IrqAffinity && matches!(self.done, Some((_, AttemptOutcome::Gone(_))))
+    /// Returns whether the file was that of an interrupt that no longer exists, such as of a device that was removed. If
+    /// no interrupt is visible, as in some containers, it may exist.
+    fn has_ended(&self, root: &Root) -> bool {
+        let is_gone = matches!(self.done, Some((_, AttemptOutcome::Gone(_))));
+        self.entry.knob == Knob::IrqAffinity && is_gone && root.path("/proc/irq").exists()
     }
 
     fn is_restored(&self) -> bool {

@@ -118,6 +118,11 @@ impl SimulatedHost {
         text
     }
 
+    /// Removes a directory with its files.
+    pub(super) fn hide_folder(&self, folder: &str) {
+        fs::remove_dir_all(self.root.path(folder)).unwrap();
+    }
+
     /// Brings a removed file back.
     pub(super) fn unhide(&self, file: &str, text: String) {
         self.overwrite(file, &text);

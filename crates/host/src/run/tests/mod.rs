@@ -187,6 +187,12 @@ fn interrupts_that_no_longer_exist_have_nothing_to_restore() {
     assert!(done(&restored), "{restored:?}");
     assert!(restored.notes.iter().any(|note| note.contains("/proc/irq/9/")), "{restored:?}");
     assert!(host.journal().is_none());
+    // Without any interrupt, /proc may be that of a container.
+    quiet(&mut host);
+    host.hide_folder("/proc/irq");
+    let restored = restore(&mut host);
+    assert!(!done(&restored), "{restored:?}");
+    assert!(host.journal().is_some_and(|journal| journal.entries.iter().all(|one| one.knob == Knob::IrqAffinity)));
 }
 
 /// Switching SMT on again would start a CPU that was offline before.
