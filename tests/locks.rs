@@ -448,8 +448,9 @@ fn waits_for_rust_mutexes_are_reported_as_unobserved_futexes() {
     let futexes = &report["futexes"];
     let (other, off_by) = (seconds(futexes, "other_seconds"), seconds(futexes, "other_off_by_seconds"));
     // The lock is held 360 times for 5 ms, 1.8 s in total, while up to two threads wait. The main thread waits for all.
-    let wall = seconds(&report, "wall_seconds");
-    assert!(other + 2.0 * off_by > 1.8 && other - 2.0 * off_by < 3.0 * wall, "{wall} s: {futexes}");
+    // Three threads may wait in all samples; their intervals and the wall time end at slightly different moments.
+    let most = 3.0 * seconds(&report, "wall_seconds") * 1.01;
+    assert!(other + 2.0 * off_by > 1.8 && other - 2.0 * off_by < most, "{most} s: {futexes}");
     let unwatched = futexes["unwatched_programs"].as_array().unwrap();
     assert!(unwatched.iter().any(|line| line.as_str().unwrap().contains("Rust")), "{futexes}");
 }

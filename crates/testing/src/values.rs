@@ -1,5 +1,7 @@
 //! Strategies for property tests that write records as JSON and read them back.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -119,12 +121,34 @@ pub fn changed(mut value: Value, changes: Vec<(Index, Value)>) -> Value {
 pub fn without_a_field(mut value: Value, place: &Index) -> (String, Value) {
     let mut all = Vec::new();
     places(&value, "", &mut all);
+    let key = remove_field(&mut value, place.get::<String>(&all[1..]));
+    (key, value)
+}
+
+/// Removes each field of a value in turn. Of fields whose places differ only in the index of an array, it removes the
+/// first one. Returns the names of the fields and the values without them.
+pub fn without_each_field(value: &Value) -> Vec<(String, Value)> {
+    let (mut all, mut kinds) = (Vec::new(), HashSet::new());
+    places(value, "", &mut all);
+    let kind = |place: &str| place.split('/').filter(|key| key.parse::<usize>().is_err()).collect::<Vec<_>>().join("/");
+    all[1..]
+        .iter()
+        .filter(|place| kinds.insert(kind(place)))
+        .map(|place| {
+            let mut value = value.clone();
+            (remove_field(&mut value, place), value)
+        })
+        .collect()
+}
+
+/// Removes the field at a place (RFC 6901), if there is one that the user did not choose. Returns its name.
+fn remove_field(value: &mut Value, place: &str) -> String {
     let is_chosen_by_user = |parent: &str| ["/environment", "/parameters"].iter().any(|end| parent.ends_with(end));
-    let (parent, key) = place.get(&all[1..]).rsplit_once('/').unwrap();
+    let (parent, key) = place.rsplit_once('/').unwrap();
     if let Some(Value::Object(fields)) = value.pointer_mut(parent).filter(|_| !is_chosen_by_user(parent)) {
         fields.shift_remove(key);
     }
-    (key.to_owned(), value)
+    key.to_owned()
 }
 
 /// Returns a text with one byte replaced, and the text cut before that byte. The cut removes more than the last
