@@ -258,7 +258,8 @@ pub struct ReleaseRoute {
     pub route: String,
     /// Share of the service's CPU time within the window, both versions together.
     pub cpu_ratio: f64,
-    /// Change of the route's CPU time. The intervals of the routes hold for all routes together (Holm's method).
+    /// Change of the route's CPU time. The intervals of the routes hold for all routes together
+    /// (Bonferroni).
     #[serde(flatten, skip_deserializing, default = "ReleaseChange::unread")]
     pub change: ReleaseChange,
     /// Change of the usual request of the route.

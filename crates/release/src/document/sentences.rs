@@ -1,12 +1,13 @@
 //! Sentences of the answer.
 
-use steady_model::{FailIf, GateState, Interval, Metric, Verdict};
+use steady_model::{FailIf, Interval, Metric, Verdict};
 use steady_render::document::{Emphasis, Span};
 use steady_render::effect::{Effect, condition, signed, signed_apart, verdict_in_words};
 use steady_render::letters::numbered;
 use steady_render::units::{TIE, decimals, decimals_of, fixed, setting, time};
 
 use super::{allowed, design, hosts, moved, table, versions, wall, warnings};
+use crate::judge;
 use crate::record::{ReleaseDesign, ReleaseReport, ReleaseSaving, ReleaseSight, ReleaseWarning};
 
 /// Metric that the verdict is about.
@@ -30,12 +31,7 @@ pub(crate) fn sentences(report: &ReleaseReport) -> Vec<Vec<Span>> {
 
 /// Whether the condition of `--fail-if` holds.
 fn gate(report: &ReleaseReport, fail_if: FailIf) -> Vec<Span> {
-    let total = &report.total;
-    let holds = match report.refused.is_empty() {
-        true => fail_if.evaluate(Metric::Cpu, total.verdict, &total.interval()),
-        false => GateState::Open,
-    };
-    condition(fail_if, Metric::Cpu, holds, total.interval().ok(), "")
+    condition(fail_if, Metric::Cpu, judge::gate(report, fail_if), report.total.interval().ok(), "")
 }
 
 /// The verdict with the size of the change, the CPUs saved, and the change of the median wall time.

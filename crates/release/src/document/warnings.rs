@@ -2,7 +2,7 @@
 
 use steady_model::{Interval, Nanos, Timestamp};
 use steady_render::effect::signed;
-use steady_render::letters::{capital, listed_with_more, numbered};
+use steady_render::letters::{capital, count, listed_with_more, numbered};
 use steady_render::timestamp;
 use steady_render::units::{TIE, duration, percent, short};
 
@@ -26,11 +26,15 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             moved(alarm.by_agent_rulers)
         ),
         ReleaseWarning::OneProcessASide { allowance } => {
+            let of_hosts = one_version_each(report);
             let included = match allowance {
                 Some(allowance) => format!("so the interval is extended by {} on both sides", allowed(*allowance)),
+                None if of_hosts => {
+                    "and one host of each does not show by how much, so there is no interval".to_owned()
+                }
                 None => "which the interval does not include".to_owned(),
             };
-            let (place, units, differ, instead) = match one_version_each(report) {
+            let (place, units, differ, instead) = match of_hosts {
                 true => ("on one host only", "hosts", "a few per cent".to_owned(), "several hosts per version"),
                 // Several processes of one host may have the difference in common.
                 false => ("in one process at a time", "processes", format!("2 to 3{TIE}%"), "several hosts"),
@@ -126,6 +130,12 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             "Left out: {} whose version was not chosen like the rest, or at times when the coin chose only one \
              version.",
             numbered(*requests, "request", "requests")
+        ),
+        ReleaseWarning::HostsOfOneVersion { hosts, requests } => format!(
+            "Left out: {} of {} that served only one version. Hosts differ, so versions are compared on hosts that \
+             served both.",
+            numbered(*requests, "request", "requests"),
+            count(*hosts, "host", "hosts")
         ),
         ReleaseWarning::Gaps { seconds } => format!(
             "There are no data for {} of the window: the agent did not run, it could \

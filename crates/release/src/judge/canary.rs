@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use crate::record::{ReleaseWarning, RestsOn};
 use steady_model::{ALL_PROCESSES, Absent, ProcessRow, Reading};
 use steady_stats::release::{
-    Estimated, HostShare, UnitCell, between_units, mean_in_time, mean_of_units, unit_effects, unit_ratios,
+    Estimated, HostShare, HostUnits, UnitCell, between_units, between_units_within, mean_in_time, mean_of_units,
+    unit_effects, unit_ratios,
 };
 
-use super::design::{Answer, HostAnswer, RouteAnswer};
-use super::effect::{Effect, Plain};
+use super::design::{Answer, HostAnswer, RouteAnswer, versions_of_hosts};
+use super::effect::{Effect, Plain, levels_of_strata};
 use super::hosts;
-use super::process_cpu::ProcessCpu;
+use super::process_cpu::{self, ProcessCpu};
 use super::window::{Line, longest};
 
 /// With fewer processes or hosts of a version, the report has a warning.
@@ -74,12 +75,14 @@ struct Units {
     /// Logarithm of the CPU time of the processes divided by that of their requests, by number of the unit. Empty if
     /// the estimate does not include unexplained CPU time.
     processes: Vec<f64>,
+    /// How much the CPU time of single processes differs from its mean over time, by slot of time and side.
+    processes_in_slots: BTreeMap<(u64, usize), f64>,
 }
 
 /// Estimates the effects. The lines must be sorted.
 pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
     let mut units = Units::new(lines);
-    let counts_processes = processes.counts() && units.count_processes(processes);
+    let counts_processes = processes.counts_by_process() && units.count_processes(processes);
     let mut weights = Weights::new();
     let mut routes = Vec::new();
     for of_route in lines.chunk_by(|one, other| one.row.route == other.row.route) {
@@ -100,7 +103,10 @@ pub(crate) fn answer(lines: &[Line], processes: &ProcessCpu<'_>) -> Answer {
     let counts = units.counts();
     let warnings = match (units.kind, counts) {
         (Kind::Differences, _) => Vec::new(),
-        (_, [1, 1]) => vec![ReleaseWarning::OneProcessASide { allowance: Some(ALLOWANCE) }],
+        (kind, [1, 1]) => {
+            let allowance = (kind == Kind::Processes).then_some(ALLOWANCE);
+            vec![ReleaseWarning::OneProcessASide { allowance }]
+        }
         (kind, _) => {
             let few = counts.iter().any(|&count| count < ENOUGH_UNITS);
             let few = few.then_some(ReleaseWarning::FewProcesses { processes: counts });
@@ -134,27 +140,30 @@ pub(crate) fn wall(lines: &[Line]) -> Option<Estimated> {
 
 impl Units {
     fn new(lines: &[Line]) -> Units {
-        let mut hosts: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
-        lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);
-        let mixed = |host: u32| hosts[&host] == [true, true];
-        // If some hosts have both versions, hosts with one version are left out. If none has both, hosts are the unit.
-        let count = hosts.keys().filter(|host| mixed(**host)).count();
-        let kind = match lines.iter().filter(|line| mixed(line.row.host)).map(|line| line.row.process).max() {
-            None => Kind::Hosts,
+        // Hosts have both versions, or none has both; then hosts are the unit.
+        let hosts = versions_of_hosts(lines);
+        let kind = match lines.iter().map(|line| line.row.process).max() {
+            _ if hosts.values().any(|sides| *sides != [true, true]) => Kind::Hosts,
             Some(ALL_PROCESSES) => Kind::Differences,
-            Some(0) if count > 1 => Kind::Differences,
-            Some(_) => Kind::Processes,
+            Some(0) if hosts.len() > 1 => Kind::Differences,
+            _ => Kind::Processes,
         };
         let unit = |line: &Line| (line.row.host, if kind == Kind::Hosts { 0 } else { line.row.process });
         let mut requests: BTreeMap<(Unit, usize), f64> = BTreeMap::new();
-        for line in lines.iter().filter(|line| kind == Kind::Hosts || mixed(line.row.host)) {
+        for line in lines {
             *requests.entry((unit(line), line.side)).or_default() += line.requests();
         }
         let of_side = |side: usize| requests.iter().filter(move |((_, of), _)| *of == side).map(|(_, n)| *n).collect();
         let least = [0, 1].map(|side| LEAST_SHARE * middle(of_side(side)));
         let kept = requests.iter().filter(|((_, side), n)| **n >= least[*side]);
         let numbers = kept.enumerate().map(|(number, (unit, _))| (*unit, number)).collect();
-        Units { numbers, kind, stretch: stretch(lines, kind == Kind::Hosts), processes: Vec::new() }
+        Units {
+            numbers,
+            kind,
+            stretch: stretch(lines, kind == Kind::Hosts),
+            processes: Vec::new(),
+            processes_in_slots: BTreeMap::new(),
+        }
     }
 
     /// Includes the unexplained CPU time of processes. Returns whether it is known for every unit.
@@ -167,6 +176,10 @@ impl Units {
         // The numbers of units are in the order of the map, so the positions of factors are the numbers.
         let factors: Option<Vec<f64>> = self.numbers.keys().map(factor).collect();
         self.processes = factors.unwrap_or_default();
+        if !self.processes.is_empty() && self.counts() == [1, 1] {
+            let in_slots = |((_, stretch, side), beyond): ((u32, u64, usize), f64)| ((stretch, side), beyond);
+            self.processes_in_slots = processes.over_time(|_| 0).into_iter().map(in_slots).collect();
+        }
         !self.processes.is_empty()
     }
 
@@ -194,10 +207,10 @@ impl Units {
                     let difference = beyond(own(1)) - beyond(own(0));
                     Estimated { effect: found.effect + difference, ..found }
                 };
-                self.single_totals(lines, weights).map(|found| Effect::Student(shift(found), ALLOWANCE))
+                self.single_totals(lines, weights, measure).map(|found| self.of_single_units(shift(found)))
             }
             (Kind::Processes | Kind::Hosts, Measure::Usual(_)) if self.counts() == [1, 1] => {
-                singles(lines, weights).map(|found| Effect::Student(found, ALLOWANCE))
+                singles(lines, weights).map(|found| self.of_single_units(found))
             }
             _ => self.found(lines, weights, measure),
         };
@@ -212,6 +225,12 @@ impl Units {
             Kind::Processes => "processes of both versions served the same routes at the same times too rarely",
         };
         found.ok_or_else(|| Absent::because(why))
+    }
+
+    /// Returns the effect of two single units. Hosts may differ by any amount, so it has no interval.
+    fn of_single_units(&self, found: Estimated) -> Effect {
+        let variance = if self.kind == Kind::Hosts { f64::INFINITY } else { found.variance };
+        Effect::Student(Estimated { variance, ..found }, ALLOWANCE)
     }
 
     /// Estimates the effect from several units per side.
@@ -263,30 +282,39 @@ impl Units {
     }
 
     /// Compares single units: the ratio of their costs, with an error from slots of time.
-    fn single_totals(&self, lines: &[Line], weights: &Weights) -> Option<Estimated> {
+    fn single_totals(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Option<Estimated> {
         let slots = slots(lines, weights);
-        let mut all: BTreeMap<(u32, u32), Served> = BTreeMap::new();
-        for (stratum, sides) in slots.values().flatten() {
-            sides.iter().for_each(|own| all.entry(*stratum).or_default().add(own));
-        }
+        let mut all: BTreeMap<(u32, u32), Plain> = BTreeMap::new();
+        lines.iter().for_each(|line| all.entry(line.stratum()).or_default().add(line));
+        let levels = levels_of_strata(&all);
         let ratio = |strata: &Strata| {
             let cpu = |side: usize| strata.values().map(|sides| sides[side].cpu).sum::<f64>();
             let expected = |side: usize| {
-                let one =
-                    |(stratum, sides): (&(u32, u32), &[Served; 2])| sides[side].requests * all[stratum].mean_cpu();
+                let one = |(stratum, sides): (&(u32, u32), &[Served; 2])| sides[side].requests * levels[stratum];
                 strata.iter().map(one).sum::<f64>()
             };
             let expected = [0, 1].map(expected);
             let both = expected.iter().all(|expected| *expected > 0.0);
             both.then(|| (expected[0] + expected[1], [0, 1].map(|side| cpu(side) / expected[side])))
         };
-        let ratios: Vec<(f64, [f64; 2])> = slots.values().filter_map(ratio).collect();
+        // The CPU time of processes beyond that of requests is part of the error, too.
+        let beyond = |slot: u64| match measure {
+            Measure::Total => {
+                let stretch = process_cpu::stretch(slot * SLOT);
+                let of = |side: usize| self.processes_in_slots.get(&(stretch, side)).copied().unwrap_or(0.0);
+                of(1) - of(0)
+            }
+            _ => 0.0,
+        };
+        let (beyond, ratios): (Vec<f64>, Vec<(f64, [f64; 2])>) =
+            slots.iter().filter_map(|(slot, strata)| Some((beyond(*slot), ratio(strata)?))).unzip();
         let total = [0, 1].map(|side| ratios.iter().map(|(weight, costs)| weight * costs[side]).sum::<f64>());
         let effect = total[1].ln() - total[0].ln();
         // Contribution of each slot to the logarithm of the ratio of the sums, to first order.
         let count = ratios.len() as f64;
         let part = |(weight, [old, new]): &(f64, [f64; 2])| effect + count * weight * (new / total[1] - old / total[0]);
-        let found = mean_in_time(&ratios.iter().map(part).collect::<Vec<f64>>())?;
+        let parts = ratios.iter().map(part).zip(beyond).map(|(part, beyond)| part + beyond);
+        let found = mean_in_time(&parts.collect::<Vec<f64>>())?;
         effect.is_finite().then_some(Estimated { effect, ..found })
     }
 
@@ -309,30 +337,31 @@ impl Units {
         sums.into_iter().map(|sum| (sum.1 >= 0.5 * all && sum.1 > 0.0).then(|| sum.0 / sum.1)).collect()
     }
 
-    /// Estimates the difference between the units of both sides. If hosts have both versions, the interval includes
-    /// their spread.
+    /// Estimates the difference between the units of both sides. If hosts have both versions, units are compared within
+    /// hosts, and the interval includes the spread of the hosts' differences.
     fn between(&self, levels: &[Option<f64>]) -> Option<Effect> {
         let of_side = |wanted: usize| -> Vec<(u32, f64)> {
             let own = self.numbers.iter().filter(|((_, side), _)| *side == wanted);
             own.filter_map(|(((host, _), _), number)| Some((*host, levels[*number]?))).collect()
         };
         let sides = [of_side(0), of_side(1)];
-        let [old, new] = [0, 1].map(|side| sides[side].iter().map(|one| one.1).collect::<Vec<f64>>());
-        let effect = Effect::Student(between_units(&old, &new)?, self.allowance());
         if self.kind == Kind::Hosts {
-            return Some(effect);
+            let [old, new] = sides.map(|side| side.into_iter().map(|one| one.1).collect::<Vec<f64>>());
+            return between_units(&old, &new).map(|found| Effect::Student(found, 0.0));
         }
-        let mut hosts: BTreeMap<u32, HostShare> = BTreeMap::new();
-        for (units, sign) in sides.iter().zip([-1.0, 1.0]) {
-            let count = units.len() as f64;
-            let mean = units.iter().map(|one| one.1).sum::<f64>() / count;
-            for (host, level) in units {
-                let own = hosts.entry(*host).or_default();
-                own.share += 0.5 / count;
-                own.beyond += sign * (level - mean) / count;
-            }
-        }
-        Some(effect.with_hosts(&hosts.into_values().collect::<Vec<HostShare>>()))
+        let [old, new] = sides;
+        let mut hosts: BTreeMap<u32, HostUnits> = BTreeMap::new();
+        old.into_iter().for_each(|(host, level)| hosts.entry(host).or_default().old.push(level));
+        new.into_iter().for_each(|(host, level)| hosts.entry(host).or_default().new.push(level));
+        hosts.retain(|_, units| units.weight() > 0.0);
+        let hosts: Vec<HostUnits> = hosts.into_values().collect();
+        let found = between_units_within(&hosts)?;
+        let all: f64 = hosts.iter().map(HostUnits::weight).sum();
+        let share = |host: &HostUnits| {
+            let share = host.weight() / all;
+            HostShare { share, beyond: share * (host.difference() - found.effect) }
+        };
+        Some(Effect::Student(found, self.allowance()).with_hosts(&hosts.iter().map(share).collect::<Vec<HostShare>>()))
     }
 
     /// Returns the difference NEW minus OLD within each host.
@@ -429,10 +458,6 @@ impl Served {
         self.requests += other.requests;
         self.cpu += other.cpu;
         self.log += other.log;
-    }
-
-    fn mean_cpu(&self) -> f64 {
-        self.cpu / self.requests
     }
 }
 

@@ -17,9 +17,18 @@ const TOGETHER: f64 = 0.5;
 /// Smallest share of the requests for which a design with weaker assumptions is preferred.
 const ENOUGH: f64 = 0.1;
 
-/// Returns the design, the lines that it uses, and the number of requests left out. Returns `None` if no kind of
-/// assignment gave requests to both versions.
-pub(crate) fn choose(mut lines: Vec<Line>) -> Option<(ReleaseDesign, Vec<Line>, u64)> {
+/// A design, and the lines that it uses.
+pub(crate) struct Chosen {
+    pub(crate) design: ReleaseDesign,
+    pub(crate) lines: Vec<Line>,
+    /// Number of requests left out because their version was chosen in another way.
+    pub(crate) left_out: u64,
+    /// Hosts left out because they served only one version, and their requests.
+    pub(crate) hosts_left_out: (usize, u64),
+}
+
+/// Chooses the design. Returns `None` if no kind of assignment gave requests to both versions.
+pub(crate) fn choose(mut lines: Vec<Line>) -> Option<Chosen> {
     let families: [fn(Assignment) -> bool; 3] = [
         |assignment| assignment == Assignment::Random,
         |assignment| assignment == Assignment::Slot,
@@ -47,7 +56,34 @@ pub(crate) fn choose(mut lines: Vec<Line>) -> Option<(ReleaseDesign, Vec<Line>, 
         ReleaseDesign::Switchback => left_out += keep_one_length(&mut lines),
         _ => {}
     }
-    Some((design, lines, left_out))
+    let hosts_left_out = match design {
+        ReleaseDesign::Canary | ReleaseDesign::OneAfterTheOther => keep_hosts_of_both(&mut lines),
+        _ => (0, 0),
+    };
+    Some(Chosen { design, lines, left_out, hosts_left_out })
+}
+
+/// Leaves out the hosts that served only one version, unless all did, because hosts differ. Returns their number and
+/// that of their requests.
+fn keep_hosts_of_both(lines: &mut Vec<Line>) -> (usize, u64) {
+    let hosts = versions_of_hosts(lines);
+    if !hosts.values().any(|sides| *sides == [true, true]) {
+        return (0, 0);
+    }
+    let mut left_out = 0;
+    lines.retain(|line| {
+        let stays = hosts[&line.row.host] == [true, true];
+        left_out += if stays { 0 } else { line.row.sums.requests };
+        stays
+    });
+    (hosts.values().filter(|sides| **sides != [true, true]).count(), left_out)
+}
+
+/// Returns which versions each host served.
+pub(crate) fn versions_of_hosts(lines: &[Line]) -> BTreeMap<u32, [bool; 2]> {
+    let mut hosts: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+    lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);
+    hosts
 }
 
 fn both(sides: &[f64; 2]) -> bool {
@@ -64,8 +100,7 @@ fn requests(lines: &[Line], family: &fn(Assignment) -> bool) -> [f64; 2] {
 ///
 /// If any host had both versions, only such hosts count, each by itself, because hosts may switch one by one.
 fn served_together(lines: &[Line]) -> bool {
-    let mut hosts: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
-    lines.iter().for_each(|line| hosts.entry(line.row.host).or_default()[line.side] = true);
+    let hosts = versions_of_hosts(lines);
     let mixed = |line: &Line| hosts[&line.row.host] == [true, true];
     let by_host = lines.iter().any(mixed);
     let mut stretches: BTreeMap<(u32, u64), [bool; 2]> = BTreeMap::new();

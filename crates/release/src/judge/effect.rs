@@ -1,8 +1,12 @@
 //! Effects on the logarithm of cost, their intervals, and the changes that reports contain.
 
+use std::collections::BTreeMap;
+
 use crate::record::{ChangeEstimate, ReleaseChange};
 use steady_model::{Absent, Interval, Nanos, Reading, Verdict};
-use steady_stats::release::{self as estimators, CoinPairs, Estimated, HostShare, between_hosts, critical};
+use steady_stats::release::{
+    self as estimators, CoinPairs, Estimated, HostShare, UnitCell, between_hosts, critical, unit_ratios,
+};
 
 use super::window::Line;
 
@@ -101,11 +105,13 @@ pub(crate) struct Plain {
 impl Plain {
     pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Plain {
         let mut plain = Plain::default();
-        for line in lines {
-            plain.requests[line.side] += line.row.sums.requests;
-            plain.cpu[line.side] += line.row.sums.cpu;
-        }
+        lines.into_iter().for_each(|line| plain.add(line));
         plain
+    }
+
+    pub(crate) fn add(&mut self, line: &Line) {
+        self.requests[line.side] += line.row.sums.requests;
+        self.cpu[line.side] += line.row.sums.cpu;
     }
 
     /// Returns the mean CPU time per request of a side, in nanoseconds.
@@ -120,6 +126,25 @@ impl Plain {
             _ => Err(Absent::because("one version did not serve it")),
         }
     }
+}
+
+/// Returns the mean CPU time of a request of each route and class, in nanoseconds, halfway between the versions.
+///
+/// It is fitted together with the ratio of the versions. A plain mean over both versions would contain that ratio in
+/// proportion to each version's share: if the mix of routes differs between the versions, costs relative to it would
+/// show only a part of the change.
+pub(crate) fn levels_of_strata(strata: &BTreeMap<(u32, u32), Plain>) -> BTreeMap<(u32, u32), f64> {
+    let cells = strata.values().enumerate().flat_map(|(cell, plain)| {
+        let of = move |unit: usize| UnitCell { cell, unit, n: plain.requests[unit] as f64, y: plain.cpu[unit] };
+        [of(0), of(1)]
+    });
+    let ratios = unit_ratios(&cells.collect::<Vec<UnitCell>>(), strata.len(), 2);
+    let ratio = ratios[1].zip(ratios[0]).map_or(1.0, |(new, old)| (new - old).exp());
+    let level = |plain: &Plain| {
+        let [old, new] = plain.requests.map(|requests| requests as f64);
+        (plain.cpu[0] + plain.cpu[1]) / (old + ratio * new) * ratio.sqrt()
+    };
+    strata.iter().map(|(stratum, plain)| (*stratum, level(plain))).collect()
 }
 
 /// Converts an effect to a relative change with its interval.
@@ -198,6 +223,22 @@ pub(crate) fn nanos(value: f64) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// OLD served mostly the first route, NEW mostly the second one, and each request of NEW costs 10 % more.
+    #[test]
+    fn a_different_mix_of_routes_does_not_hide_a_change() {
+        let plain = |requests: [u64; 2], cost: f64| {
+            let cpu = [requests[0] as f64 * cost, requests[1] as f64 * cost * 1.1];
+            Plain { requests, cpu }
+        };
+        let strata = BTreeMap::from([((0, 0), plain([900, 100], 2.0)), ((1, 0), plain([100, 900], 2.0))]);
+        let levels = levels_of_strata(&strata);
+        let ratio = |side: usize| {
+            let expected = strata.iter().map(|(stratum, plain)| plain.requests[side] as f64 * levels[stratum]);
+            strata.values().map(|plain| plain.cpu[side]).sum::<f64>() / expected.sum::<f64>()
+        };
+        assert!((ratio(1) / ratio(0) - 1.1).abs() < 1e-6, "{}", ratio(1) / ratio(0));
+    }
 
     #[test]
     fn only_a_comparison_that_traffic_settles_says_how_long_it_takes() {

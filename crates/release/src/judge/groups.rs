@@ -88,14 +88,15 @@ impl Groups {
             let sum = |side: usize| chosen.iter().map(|stratum| strata[stratum].0[side]).sum::<u64>();
             sum(0).min(sum(1)) < LEAST
         };
-        let level = CONTRADICTS / strata.len().max(1) as f64;
+        // One more test is that of the rare strata together.
+        let level = CONTRADICTS / (strata.len() + 1) as f64;
         let contradicts = |counts: &Counts| unlikely(&Score::of(counts, &all), level);
         let mut unequal: BTreeSet<Stratum> =
             strata.iter().filter(|(_, (_, counts))| contradicts(counts)).map(|(stratum, _)| *stratum).collect();
         let is_rare = |stratum: &&Stratum| !unequal.contains(stratum) && strata[*stratum].0.iter().any(|n| *n < LEAST);
         let mut rare: BTreeSet<Stratum> = strata.keys().filter(is_rare).copied().collect();
         // Rare strata may contradict the coin only together.
-        if unlikely(&score(&rare), CONTRADICTS) {
+        if unlikely(&score(&rare), level) {
             unequal.append(&mut rare);
         }
         let whole = unequal.is_empty() || (fits(&score(&unequal)) && !few(&unequal));

@@ -28,9 +28,9 @@ use crate::record::{
     ChangeEstimate, ReleaseChange, ReleaseDesign, ReleaseQuestion, ReleaseReport, ReleaseRoute, ReleaseSaving,
     ReleaseWarning,
 };
-use steady_model::{ALL_PROCESSES, Absent, Interval, Nanos, Reading, ReleaseRows, Verdict};
+use steady_model::{ALL_PROCESSES, Absent, FailIf, GateState, Interval, Metric, Nanos, Reading, ReleaseRows, Verdict};
 
-use design::{Answer, RouteAnswer};
+use design::{Answer, Chosen, RouteAnswer};
 use effect::{Criteria, Effect, Plain, change, estimate};
 use process_cpu::ProcessCpu;
 use window::Line;
@@ -75,7 +75,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     let lines = window::lines(question, rows)?;
     let (mut all, whole_seconds) = (Plain::of(&lines), observed(rows, &lines));
     let apart = || JudgeError::AssignedApart { old: question.old.clone(), new: question.new.clone() };
-    let (design, lines, left_out) = design::choose(lines).ok_or_else(apart)?;
+    let Chosen { design, lines, left_out, hosts_left_out } = design::choose(lines).ok_or_else(apart)?;
     let processes = ProcessCpu::new(question, rows, &lines);
     let mut answer = match design {
         ReleaseDesign::RandomPerRequest => random::answer(&lines),
@@ -104,6 +104,8 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
         answer.total = answer.total.map(|effect| processes.widened(effect, &plain));
     }
     warnings.extend(facts::warnings(question, rows, &lines, left_out, design.is_randomised()));
+    let (hosts_of_one, requests) = hosts_left_out;
+    warnings.extend((hosts_of_one > 0).then_some(ReleaseWarning::HostsOfOneVersion { hosts: hosts_of_one, requests }));
     warnings.extend(unequal_routes(&answer, &lines, rows));
     let sides = facts::sides(question, &lines, facts::first_requests(question, rows));
     if design == ReleaseDesign::OneAfterTheOther && answer.refused.is_empty() {
@@ -124,10 +126,15 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
     let mut total = change(&answer.total, &plain, &criteria);
     without_load(&mut total, &warnings);
     let mut hosts = hosts::release_hosts(&answer.hosts, rows, &criteria);
-    hosts.iter_mut().for_each(|host| without_load(&mut host.change, &warnings));
+    for host in &mut hosts {
+        without_load(&mut host.change, &warnings);
+        without_contradiction(&mut host.change, &warnings);
+    }
     let usual = estimate(&answer.usual, alpha);
     without_contradiction(&mut total, &warnings);
     let open = total.verdict == Verdict::Undecided;
+    let mut routes = if question.by_route { routes(&answer, &lines, question, rows, &criteria) } else { Vec::new() };
+    routes.iter_mut().for_each(|route| without_contradiction(&mut route.change, &warnings));
     let step = course::step(&lines);
     let effect = answer.total.as_ref().map_or(0.0, Effect::estimate);
     let loads = course::loads_within(&lines, step, effect, &answer.groups);
@@ -145,7 +152,7 @@ pub(crate) fn judge_at(question: &ReleaseQuestion, rows: &ReleaseRows, alpha: f6
             None => Vec::new(),
         },
         usual,
-        routes: if question.by_route { routes(&answer, &lines, question, rows, &criteria) } else { Vec::new() },
+        routes,
         hosts,
         wall: wall::wall(question, rows, &lines, design, alpha, &answer.groups),
         saving: saving(&total, &all, whole_seconds),
@@ -270,7 +277,22 @@ fn contradicted(warnings: &[ReleaseWarning], verdict: Verdict) -> bool {
     })
 }
 
-/// Returns the routes, those with the most CPU time first, with intervals at the level of Holm's procedure.
+/// Returns whether the condition of `--fail-if` holds. It is open if the comparison is refused, or if by the agent's
+/// rulers the answer would be another one.
+pub(crate) fn gate(report: &ReleaseReport, fail_if: FailIf) -> GateState {
+    let by = |verdict, interval: &Reading<Interval>| fail_if.evaluate(Metric::Cpu, verdict, interval);
+    let state = by(report.total.verdict, &report.total.interval());
+    let agrees = |warning: &ReleaseWarning| match warning {
+        ReleaseWarning::RulersDisagree(alarm) => {
+            let change = alarm.by_agent_rulers;
+            by(fail_if.verdict, &Ok(Interval { low: change, high: change })) == state
+        }
+        _ => true,
+    };
+    if report.refused.is_empty() && report.warnings.iter().all(agrees) { state } else { GateState::Open }
+}
+
+/// Returns the routes, those with the most CPU time first. Their intervals hold for all of them together (Bonferroni).
 fn routes(
     answer: &Answer,
     lines: &[Line],
@@ -278,8 +300,8 @@ fn routes(
     rows: &ReleaseRows,
     criteria: &Criteria,
 ) -> Vec<ReleaseRoute> {
-    let known: Vec<&Effect> = answer.routes.iter().filter_map(|route| route.effect.as_ref().ok()).collect();
-    let level = Criteria { alpha: holm(&known, criteria.alpha), ..*criteria };
+    let known = answer.routes.iter().filter(|route| route.effect.is_ok()).count();
+    let level = Criteria { alpha: criteria.alpha / known.max(1) as f64, ..*criteria };
     let medians = wall::medians(question, rows, lines);
     let plain = Plain::of(lines);
     let all = plain.cpu[0] + plain.cpu[1];
@@ -308,20 +330,6 @@ fn release_route(
         usual: estimate(&route.usual, level.alpha),
         old_wall_median: wall_median(0),
         new_wall_median: wall_median(1),
-    }
-}
-
-/// Returns the level for each effect by Holm's step-down procedure: effects that exclude zero leave their share of the
-/// error to the others.
-fn holm(effects: &[&Effect], alpha: f64) -> f64 {
-    let mut settled = 0;
-    loop {
-        let level = alpha / effects.len().saturating_sub(settled).max(1) as f64;
-        let now = effects.iter().filter(|effect| !effect.interval(level).holds(0.0)).count();
-        if now <= settled || settled + 1 >= effects.len() {
-            return level;
-        }
-        settled = now;
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::record::{ReleaseQuestion, ReleaseWarning, UnexplainedCpu};
-use steady_model::{Absent, ProcessRow, Reading, ReleaseRows};
+use steady_model::{ALL_PROCESSES, Absent, ProcessRow, Reading, ReleaseRows};
 
 use super::effect::{Effect, Plain, estimate};
 use super::window::{Line, Sides};
@@ -15,6 +15,13 @@ use super::window::{Line, Sides};
 const IGNORED: f64 = 0.1;
 /// Smallest share of the requests' CPU time that must belong to processes that report their own CPU time.
 const LEAST_COVERED: f64 = 0.5;
+
+/// Largest ratio of the requests per process and second of one version to those of the other, if processes of different
+/// versions are compared. The CPU time of a background task is divided by that of requests, so with unequal traffic it
+/// would look like a change.
+const MOST_UNEQUAL: f64 = 1.2;
+/// Length of the stretches of time whose spread is the error of the CPU time of processes, in seconds.
+const STRETCH: u64 = 10;
 
 /// CPU time of processes and of their requests, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +50,12 @@ impl Used {
 pub(crate) struct ProcessCpu<'a> {
     rows: Vec<(&'a ProcessRow, Option<usize>)>,
     unexplained: Reading<UnexplainedCpu>,
+    /// Whether the processes of both versions served about equally many requests.
+    is_evenly_loaded: bool,
 }
+
+/// Differences from the mean over time, by place, stretch of time and side.
+type OverTime = BTreeMap<(u32, u64, usize), f64>;
 
 impl<'a> ProcessCpu<'a> {
     pub(crate) fn new(question: &ReleaseQuestion, rows: &'a ReleaseRows, lines: &[Line]) -> ProcessCpu<'a> {
@@ -58,7 +70,7 @@ impl<'a> ProcessCpu<'a> {
             .collect();
         own.sort_by_key(|(row, side)| (row.host, row.process, row.second, *side, row.cpu.to_bits()));
         let unexplained = unexplained(&own, lines);
-        ProcessCpu { rows: own, unexplained }
+        ProcessCpu { rows: own, unexplained, is_evenly_loaded: is_evenly_loaded(lines) }
     }
 
     /// Returns the share of the CPU time that requests do not explain.
@@ -69,6 +81,32 @@ impl<'a> ProcessCpu<'a> {
     /// Returns whether requests leave so much CPU time unexplained that the estimate must include it.
     pub(crate) fn counts(&self) -> bool {
         self.unexplained.as_ref().is_ok_and(|unexplained| unexplained.ratio > IGNORED)
+    }
+
+    /// Like [`ProcessCpu::counts`], if the versions have different processes: only if these served about equally many
+    /// requests.
+    pub(crate) fn counts_by_process(&self) -> bool {
+        self.counts() && self.is_evenly_loaded
+    }
+
+    /// Returns how much the logarithm of the factor differs from its mean over time, by stretch of [`STRETCH`] seconds. A
+    /// task that runs rarely is in few of them.
+    pub(crate) fn over_time(&self, place: impl Fn(u32) -> u32) -> OverTime {
+        let sums = self.by(|row, side| Some((place(row.host), row.second / STRETCH, side?)));
+        let known = sums.into_iter().filter(|(_, used)| used.requests > 0.0 && used.process > 0.0);
+        let logs: BTreeMap<(u32, u64, usize), (f64, f64)> =
+            known.map(|(key, used)| (key, ((used.process / used.requests).ln(), used.requests))).collect();
+        let mut means: BTreeMap<(u32, usize), (f64, f64)> = BTreeMap::new();
+        for ((place, _, side), (log, weight)) in &logs {
+            let mean = means.entry((*place, *side)).or_default();
+            mean.0 += log * weight;
+            mean.1 += weight;
+        }
+        let beyond = |((place, stretch, side), (log, _)): ((u32, u64, usize), (f64, f64))| {
+            let (sum, weight) = means[&(place, side)];
+            ((place, stretch, side), log - sum / weight)
+        };
+        logs.into_iter().map(beyond).collect()
     }
 
     /// Sums the rows by `key`, which gets a row and the side of its version.
@@ -111,6 +149,30 @@ impl<'a> ProcessCpu<'a> {
         let beyond = |own: f64| (ratio / (1.0 - ratio) * (old + new) / own).ln_1p();
         Effect::Unexplained(Box::new(effect), [beyond(old), beyond(new)])
     }
+}
+
+/// Returns the stretch of a second, as in [`ProcessCpu::over_time`].
+pub(crate) fn stretch(second: u64) -> u64 {
+    second / STRETCH
+}
+
+/// Returns whether the processes of both versions served about equally many requests per second. Rows that do not
+/// distinguish processes do not show it; then they count as evenly loaded.
+fn is_evenly_loaded(lines: &[Line]) -> bool {
+    if lines.iter().any(|line| [0, ALL_PROCESSES].contains(&line.row.process)) {
+        return true;
+    }
+    let mut times: [BTreeMap<(u32, u64), (u64, u64)>; 2] = Default::default();
+    for line in lines {
+        let own = times[line.side].entry((line.row.host, line.row.process)).or_insert((u64::MAX, 0));
+        *own = (own.0.min(line.row.second), own.1.max(line.end()));
+    }
+    let plain = Plain::of(lines);
+    let rate = |side: usize| {
+        plain.requests[side] as f64 / times[side].values().map(|(from, to)| (to - from) as f64).sum::<f64>()
+    };
+    let ratio = rate(1) / rate(0);
+    ratio.max(1.0 / ratio) <= MOST_UNEQUAL
 }
 
 fn used(row: &ProcessRow) -> Used {

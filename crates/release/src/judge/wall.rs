@@ -12,6 +12,7 @@ use steady_render::units::{round_time_up, time_setting};
 use steady_stats::release::{Estimated, relative};
 
 use super::canary;
+use super::design::versions_of_hosts;
 use super::effect::nanos;
 use super::facts::OUTSIDE;
 use super::groups::Groups;
@@ -37,10 +38,13 @@ const MOST_IN_BUCKET: f64 = 0.5;
 /// Number of requests by bucket.
 type Counts = BTreeMap<u16, f64>;
 
-/// Counts of both versions: over all routes, and by route and stretch of time.
+/// Counts of both versions: over all routes, and by route, host and stretch of time.
 struct Walls {
     all: [Counts; 2],
-    by_route: BTreeMap<u32, BTreeMap<u64, [Counts; 2]>>,
+    /// By route and host. If each host served one version, all hosts together are host 0.
+    by_place: BTreeMap<(u32, u32), BTreeMap<u64, [Counts; 2]>>,
+    /// Beginnings of all stretches.
+    seconds: BTreeSet<u64>,
 }
 
 /// Returns the wall time of both versions on the routes that both served.
@@ -142,10 +146,15 @@ impl Walls {
         lines.iter().for_each(|line| served.entry(of(line.row.route)).or_default()[line.side] = true);
         let shared: BTreeSet<u32> =
             served.into_iter().filter(|(_, sides)| sides[0] && sides[1]).map(|(route, _)| route).collect();
-        let mut walls = Walls { all: Default::default(), by_route: BTreeMap::new() };
+        let mut walls = Walls { all: Default::default(), by_place: BTreeMap::new(), seconds: BTreeSet::new() };
+        // Hosts differ, so versions are compared within them, unless each host has one version.
+        let is_within = versions_of_hosts(lines).values().any(|sides| *sides == [true, true]);
         let chosen = walls_of(question, rows, lines).filter(|(_, row)| shared.contains(&of(row.route)));
         for (side, row) in chosen {
-            let stretch = &mut walls.by_route.entry(of(row.route)).or_default().entry(row.second).or_default()[side];
+            let host = if is_within { row.host } else { 0 };
+            walls.seconds.insert(row.second);
+            let place = (of(row.route), host);
+            let stretch = &mut walls.by_place.entry(place).or_default().entry(row.second).or_default()[side];
             for &(bucket, count) in &row.counts {
                 *stretch.entry(bucket).or_default() += f64::from(count);
                 *walls.all[side].entry(bucket).or_default() += f64::from(count);
@@ -154,15 +163,18 @@ impl Walls {
         walls
     }
 
-    /// Returns counts weighted so that both versions have equally many requests in each stretch of time on each route.
-    /// Then load and mix affect both equally. The weights are overlap weights (Li, Morgan and Zaslavsky 2018): a stretch
-    /// in which one version served few requests counts little, instead of these few requests much. Leaves out the stretches of one group if `without` is given.
+    /// Returns counts weighted so that both versions have equally many requests in each stretch of time on each route and
+    /// host. Then load and mix affect both equally. The weights are overlap weights (Li, Morgan and Zaslavsky 2018): a
+    /// stretch in which one version served few requests counts little, instead of these few requests much. Leaves out the
+    /// stretches of one group if `without` is given.
     fn standardised(&self, without: Option<usize>) -> Option<[Counts; 2]> {
         let mut all: [Counts; 2] = Default::default();
-        for stretches in self.by_route.values() {
+        let group: BTreeMap<u64, usize> =
+            self.seconds.iter().enumerate().map(|(at, second)| (*second, at % GROUPS)).collect();
+        for stretches in self.by_place.values() {
             let mut counts: [Counts; 2] = Default::default();
-            for (_, sides) in stretches.iter().enumerate().filter(|(at, _)| Some(at % GROUPS) != without) {
-                for (side, own) in sides.1.iter().enumerate() {
+            for (_, sides) in stretches.iter().filter(|(second, _)| Some(group[*second]) != without) {
+                for (side, own) in sides.iter().enumerate() {
                     own.iter().for_each(|(bucket, count)| *counts[side].entry(*bucket).or_default() += count);
                 }
                 // Stretches are merged until both versions have enough requests.
@@ -184,8 +196,7 @@ impl Walls {
         if design == ReleaseDesign::OneAfterTheOther {
             return Err(Absent::because("wall time cannot be adjusted for load"));
         }
-        let stretches = self.by_route.values().map(BTreeMap::len).max().unwrap_or(0);
-        let groups = GROUPS.min(stretches);
+        let groups = GROUPS.min(self.seconds.len());
         if groups < LEAST_GROUPS {
             return Err(Absent(format!(
                 "wall times of at least {LEAST_GROUPS} whole stretches of {WALL_SECONDS} seconds are needed"

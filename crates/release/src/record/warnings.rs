@@ -154,6 +154,14 @@ pub enum ReleaseWarning {
         /// Number of requests left out.
         requests: u64,
     },
+    /// Hosts were left out because they served only one version and others served both: hosts differ, so versions are
+    /// compared within hosts.
+    HostsOfOneVersion {
+        /// Number of hosts left out.
+        hosts: usize,
+        /// Number of their requests.
+        requests: u64,
+    },
     /// Some seconds of the window have no row: the agent did not run, or the service had no requests.
     Gaps {
         /// Number of seconds without a row.

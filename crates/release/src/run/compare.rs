@@ -2,13 +2,14 @@
 
 use steady_feature::{Failure, Session, Status};
 use steady_linux::clock;
-use steady_model::{GateState, Metric, Verdict};
+use steady_model::{GateState, Verdict};
 use steady_render::letters::quoted;
 
 use super::follow;
 use super::service::{Service, Version, versions_there};
 use super::source::{Found, Source, print_store_warnings};
 use crate::flags::ReleaseCompareFlags;
+use crate::judge::gate;
 use crate::plan::{Window, at, question};
 use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 use crate::{JudgeError, judge};
@@ -110,10 +111,7 @@ fn judge_failure(error: &JudgeError, window: Window, service: &Service) -> Failu
 pub(crate) fn status(report: &ReleaseReport) -> u8 {
     let total = &report.total;
     let refused = !report.refused.is_empty();
-    let state = report.question.fail_if.map(|fail_if| match refused {
-        true => GateState::Open,
-        false => fail_if.evaluate(Metric::Cpu, total.verdict, &total.interval()),
-    });
+    let state = report.question.fail_if.map(|fail_if| gate(report, fail_if));
     let is_open = match state {
         Some(state) => state == GateState::Open,
         None => refused || total.verdict == Verdict::Undecided,

@@ -7,12 +7,12 @@ use crate::record::{ReleaseQuestion, ReleaseReport, ReleaseWarning};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_feature::{Failure, Interrupt, Session};
 use steady_linux::clock;
-use steady_model::{FailIf, Interval, Metric, Nanos, Verdict};
+use steady_model::{FailIf, GateState, Interval, Metric, Nanos, Verdict};
 use steady_render::units::{TIE, time_setting};
 
 use super::source::{Found, Source, SourceError, print_store_warnings};
 use crate::document::{named, sight};
-use crate::judge::{LEAST_GAP, last_end};
+use crate::judge::{LEAST_GAP, gate, last_end};
 use crate::plan::at;
 use crate::{JudgeError, RepeatedComparison};
 
@@ -178,7 +178,8 @@ fn settled(report: &ReleaseReport) -> bool {
     let total = &report.total;
     let ReleaseQuestion { fail_if, resolution, .. } = report.question;
     let known = |interval: &Interval| is_settled(interval, total.verdict, fail_if, resolution);
-    report.refused.is_empty() && total.interval().as_ref().is_ok_and(known)
+    let is_open = fail_if.is_some_and(|fail_if| gate(report, fail_if) == GateState::Open);
+    !is_open && report.refused.is_empty() && total.interval().as_ref().is_ok_and(known)
 }
 
 /// Returns whether further looks could not change what follows from the answer. With a `--fail-if` condition, its limit

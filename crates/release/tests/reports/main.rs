@@ -580,6 +580,19 @@ proptest! {
     }
 }
 
+/// By the workers' rulers the change is below the limit, by the agent's rulers above it.
+#[test]
+fn a_condition_is_open_if_the_rulers_disagree_about_it() {
+    let mut report = all().into_iter().find(|(name, _)| *name == "release-canary").unwrap().1;
+    for (agents, holds) in [(0.034, "is open"), (0.004, "does not hold")] {
+        report.question.fail_if = "slower>1%".parse().ok();
+        let alarm = LoadAlarm { by_worker_rulers: 0.001, by_agent_rulers: agents };
+        report.warnings = vec![ReleaseWarning::RulersDisagree(alarm)];
+        let text = text(&report, 80).replace('\n', " ");
+        assert!(text.contains(&format!("The condition slower>1% {holds}")), "{text}");
+    }
+}
+
 #[test]
 fn only_optional_fields_can_be_left_out() {
     let of_report =

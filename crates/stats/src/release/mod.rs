@@ -18,5 +18,7 @@ pub use course::{InCourse, TimedCost, differ, in_course};
 pub use hosts::{HostShare, Standing, between_hosts, spread_of_hosts, standings};
 pub use judged::{Estimated, critical, relative, time_if_as_estimated, verdict};
 pub use levels::{LevelCell, TotalChange, total_change};
-pub use units::{UnitCell, between_units, mean_in_time, mean_of_units, unit_effects, unit_ratios};
+pub use units::{
+    HostUnits, UnitCell, between_units, between_units_within, mean_in_time, mean_of_units, unit_effects, unit_ratios,
+};
 pub use within::{Tally, Within, share, within};

@@ -99,6 +99,67 @@ pub fn between_units(old: &[f64], new: &[f64]) -> Option<Estimated> {
     (variance > 0.0).then_some(Estimated { effect, variance, freedom })
 }
 
+/// Levels of the units of one host, by version.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostUnits {
+    /// The levels of OLD's units.
+    pub old: Vec<f64>,
+    /// The levels of NEW's units.
+    pub new: Vec<f64>,
+}
+
+impl HostUnits {
+    /// Returns the mean of NEW's units minus that of OLD's. `NaN` without units of both versions.
+    pub fn difference(&self) -> f64 {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        mean(&self.new) - mean(&self.old)
+    }
+
+    /// Returns the inverse of the variance of the difference, if all units have the variance 1.
+    pub fn weight(&self) -> f64 {
+        let (old, new) = (self.old.len() as f64, self.new.len() as f64);
+        old * new / (old + new)
+    }
+}
+
+/// Returns the mean over hosts of the difference between NEW's and OLD's units, weighted by [`HostUnits::weight`]. Each
+/// host must have units of both versions. Differences between hosts cancel, however many units of each version a host
+/// has.
+///
+/// The error is from the spread of the units of one version within a host. With one host, it is that of
+/// [`between_units`]. If no host has two units of a version, it is from the spread of the differences.
+pub fn between_units_within(hosts: &[HostUnits]) -> Option<Estimated> {
+    let all: f64 = hosts.iter().map(HostUnits::weight).sum();
+    let effect = hosts.iter().map(|host| host.weight() * host.difference()).sum::<f64>() / all;
+    let sides: [fn(&HostUnits) -> &[f64]; 2] = [|host| &host.old, |host| &host.new];
+    // The spread of the units of a side: its sum of squares, its degrees of freedom, and the factor by which the
+    // variance of a unit becomes that of the effect.
+    let [old, new] = sides.map(|side| {
+        let own = hosts.iter().map(|host| (side(host), host.weight() / all));
+        own.fold((0.0, 0.0, 0.0), |(squares, freedom, factor), (units, share)| {
+            let mean = units.iter().sum::<f64>() / units.len() as f64;
+            let own = units.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            (squares + own, freedom + units.len() as f64 - 1.0, factor + share * share / units.len() as f64)
+        })
+    });
+    let (variance, freedom) = match (old.1 > 0.0, new.1 > 0.0) {
+        (true, true) => {
+            let [of_old, of_new] = [old, new].map(|(squares, freedom, factor)| squares / freedom * factor);
+            let variance = of_old + of_new;
+            (variance, variance * variance / (of_old * of_old / old.1 + of_new * of_new / new.1))
+        }
+        (false, false) => {
+            let differences: Vec<f64> = hosts.iter().map(HostUnits::difference).collect();
+            return mean_of_units(&differences);
+        }
+        _ => {
+            let freedom = old.1 + new.1;
+            ((old.0 + new.0) / freedom * (old.2 + new.2), freedom)
+        }
+    };
+    (variance > 0.0 && effect.is_finite()).then_some(Estimated { effect, variance, freedom })
+}
+
 /// Returns the mean of differences of units, such as hosts, with the error of Student's t. `None` with fewer than two.
 pub fn mean_of_units(differences: &[f64]) -> Option<Estimated> {
     let n = differences.len() as f64;
@@ -135,6 +196,11 @@ mod tests {
     use super::*;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
+
+    fn normal(coin: &mut ChaCha8Rng) -> f64 {
+        let (u, v): (f64, f64) = (coin.random(), coin.random());
+        (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
 
     #[test]
     fn effects_of_units_are_found_under_varying_load() {
@@ -186,6 +252,47 @@ mod tests {
         assert!((differences.variance - 1.0 / 3.0).abs() < 1e-12 && differences.freedom == 2.0, "{differences:?}");
         assert_eq!((mean_of_units(&[1.0]), mean_of_units(&[])), (None, None));
         assert_eq!(between_units(&[], &[2.0, 3.0]), None);
+    }
+
+    #[test]
+    fn differences_between_hosts_cancel() {
+        let host = |old: &[f64], new: &[f64]| HostUnits { old: old.to_vec(), new: new.to_vec() };
+        let (old, new) = ([1.0, 2.0, 3.0], [3.0, 5.0, 7.0]);
+        assert_eq!(between_units_within(&[host(&old, &new)]), between_units(&old, &new));
+        assert_eq!(between_units_within(&[host(&old, &[4.0])]), between_units(&old, &[4.0]));
+        // NEW has most units of the expensive host.
+        let found = between_units_within(&[host(&[0.9, 1.0, 1.1], &[2.0]), host(&[5.0], &[5.9, 6.0, 6.1])]).unwrap();
+        assert!((found.effect - 1.0).abs() < 1e-12, "{found:?}");
+        // One unit of each version on every host.
+        let found = between_units_within(&[host(&[1.0], &[2.0]), host(&[5.0], &[7.0]), host(&[3.0], &[6.0])]);
+        assert_eq!(found, mean_of_units(&[1.0, 2.0, 3.0]));
+        assert_eq!((between_units_within(&[host(&[1.0], &[2.0])]), between_units_within(&[])), (None, None));
+    }
+
+    /// Hosts and units differ, and the versions do not.
+    #[test]
+    fn the_error_of_differences_within_hosts_is_right() {
+        let mut coin = ChaCha8Rng::seed_from_u64(11);
+        for counts in [[1, 1], [1, 7], [2, 2], [3, 1]] {
+            let trials = 4_000;
+            let wrong = (0..trials)
+                .filter(|trial| {
+                    let host = |at: usize| {
+                        let level = 0.2 * normal(&mut coin);
+                        let mut units = |count: usize| -> Vec<f64> {
+                            (0..count).map(|_| level + 0.01 * normal(&mut coin)).collect()
+                        };
+                        // Every other host has the opposite numbers of units.
+                        let [old, new] = if (at + trial) % 2 == 0 { counts } else { [counts[1], counts[0]] };
+                        HostUnits { old: units(old), new: units(new) }
+                    };
+                    let hosts: Vec<HostUnits> = (0..6).map(host).collect();
+                    !between_units_within(&hosts).unwrap().interval(0.05).holds(0.0)
+                })
+                .count();
+            let share = wrong as f64 / trials as f64;
+            assert!((0.03..0.065).contains(&share), "{counts:?}: {share}");
+        }
     }
 
     #[test]

@@ -112,17 +112,13 @@ impl Load {
                 covariates: covariates?,
             })
         };
-        of_both(blocks.iter().filter_map(row).collect())
-    }
-}
-
-/// Keeps the rows of hosts that served both versions, because hosts differ. If there are none, keeps all rows and
-/// treats them as one host.
-fn of_both(rows: Vec<TimedCost>) -> Vec<TimedCost> {
-    let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
-    rows.iter().for_each(|row| served.entry(row.place).or_default()[usize::from(row.is_new)] = true);
-    match served.values().any(|sides| *sides == [true, true]) {
-        true => rows.into_iter().filter(|row| served[&row.place] == [true, true]).collect(),
-        false => rows.into_iter().map(|row| TimedCost { place: 0, ..row }).collect(),
+        let rows: Vec<TimedCost> = blocks.iter().filter_map(row).collect();
+        if !course.is_within_hosts {
+            return rows.into_iter().map(|row| TimedCost { place: 0, ..row }).collect();
+        }
+        // The load of a host may be known for one version only.
+        let mut served: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+        rows.iter().for_each(|row| served.entry(row.place).or_default()[usize::from(row.is_new)] = true);
+        rows.into_iter().filter(|row| served[&row.place] == [true, true]).collect()
     }
 }

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{LoadAlarm, Refusal, ReleaseQuestion, ReleaseWarning, RestsOn};
 use steady_model::{ALL_PROCESSES, Absent, Reading, ReleaseRows, RequestRuler};
-use steady_stats::release::{InCourse, TimedCost, differ, in_course};
+use steady_stats::release::{Estimated, InCourse, TimedCost, between_units, differ, in_course};
 
 use super::canary;
-use super::design::{Answer, RouteAnswer};
-use super::effect::{Effect, Plain};
-use super::process_cpu::ProcessCpu;
+use super::design::{Answer, RouteAnswer, versions_of_hosts};
+use super::effect::{Effect, Plain, levels_of_strata};
+use super::process_cpu::{self, ProcessCpu};
 use super::window::{Line, Sides};
 use super::{hosts, rulers};
 use guards::{LEAST_READINGS, utilisation};
@@ -45,6 +45,8 @@ struct Course<'a> {
     lines: &'a [Line],
     /// Mean logarithm and mean cost (in nanoseconds) over both versions, by route and class that both served.
     strata: BTreeMap<(u32, u32), (f64, f64)>,
+    /// Whether hosts served both versions, one after the other. Otherwise each host served one version.
+    is_within_hosts: bool,
 }
 
 /// Estimates the effects, or refuses. The lines must be sorted.
@@ -56,8 +58,10 @@ pub(crate) fn answer(
 ) -> Answer {
     let course = Course::new(lines);
     let (window, sides) = (question.from..question.to, Sides::new(question, rows));
-    let [mut inside, outside] =
-        [true, false].map(|workers| rulers::readings(rows, window.clone(), workers, |row| (row.host, row.ruler)));
+    // Readings are relative to the mean of those that are compared with each other.
+    let place = |host: u32| if course.is_within_hosts { host } else { 0 };
+    let [mut inside, outside] = [true, false]
+        .map(|workers| rulers::readings(rows, window.clone(), workers, |row| (place(row.host), row.ruler)));
     inside.retain(|reading| is_comparable_across_processes(reading.ruler));
     inside.extend(outside.iter().filter(|reading| !is_comparable_across_processes(reading.ruler)));
     let [workers, agents] =
@@ -69,7 +73,7 @@ pub(crate) fn answer(
         false => (&agents, RestsOn::AgentRulers),
     };
     let mut costs = chosen.costs(&course, Measure::Total, None);
-    let counts_processes = processes.counts() && count_processes(&mut costs, processes);
+    let counts_processes = processes.counts_by_process() && count_processes(&mut costs, processes, place);
     let found = in_course(&costs);
     let mut refused = course.too_little(question, chosen);
     refused.extend(
@@ -97,20 +101,27 @@ pub(crate) fn answer(
         };
     }
     let share = if rests_on == RestsOn::WorkerRulers { SHIFT_SHARE } else { SHIFT_SHARE_OUTSIDE };
+    let of_hosts = (!course.is_within_hosts).then(|| course.error_of_hosts());
     let effect = |found: Option<InCourse>, hosts: Option<usize>| {
         found
+            .map(|found| InCourse { estimated: with_hosts(found.estimated, of_hosts), ..found })
             .map(|found| widened(found, share, hosts.map_or(0.0, canary::allowance)))
             .ok_or_else(|| Absent::because("the time is too short to estimate the error"))
     };
-    let replaced = hosts_with_new_processes(lines);
+    // The spread of hosts with one version each includes what their processes differ by.
+    let replaced = hosts_with_new_processes(lines).filter(|_| course.is_within_hosts);
     let forked = |hosts| ReleaseWarning::ForkedProcesses { allowance: canary::allowance(hosts) };
     let mut warnings: Vec<ReleaseWarning> = replaced.map(forked).into_iter().collect();
+    warnings.extend((of_hosts == Some(None)).then_some(ReleaseWarning::OneProcessASide { allowance: None }));
     if rests_on == RestsOn::WorkerRulers && agents.per_second >= LEAST_READINGS {
         warnings.extend(disagreement(found, in_course(&agents.costs(&course, Measure::Total, None))));
     }
     let of = |measure: Measure, route| effect(in_course(&chosen.costs(&course, measure, route)), replaced);
     let routes = course.routes_with(|measure, route| of(measure, Some(route)));
     let hosts = hosts::each(lines, |host, _| {
+        if !course.is_within_hosts {
+            return Err(Absent::because("it served only one version"));
+        }
         let own: Vec<TimedCost> = costs.iter().filter(|cost| cost.place == host).cloned().collect();
         effect(in_course(&own), replaced.map(|_| 1))
     });
@@ -125,11 +136,18 @@ pub(crate) fn answer(
 }
 
 /// Includes the unexplained CPU time of processes. Returns whether it is known for both versions.
-fn count_processes(costs: &mut [TimedCost], processes: &ProcessCpu<'_>) -> bool {
+///
+/// The estimate uses the sums over the whole time. How they change over time is part of the error.
+fn count_processes(costs: &mut [TimedCost], processes: &ProcessCpu<'_>, place: impl Fn(u32) -> u32) -> bool {
     let sums = processes.by(|_, side| side);
     let [old, new] = [0, 1].map(|side| sums.get(&side).and_then(|used| used.factor()));
     let (Some(old), Some(new)) = (old, new) else { return false };
-    costs.iter_mut().for_each(|cost| cost.cost += if cost.is_new { new.ln() } else { old.ln() });
+    let over_time = processes.over_time(place);
+    for cost in costs {
+        let key = (cost.place, process_cpu::stretch(cost.at as u64), usize::from(cost.is_new));
+        let beyond = over_time.get(&key).copied().unwrap_or(0.0);
+        cost.cost += beyond + if cost.is_new { new.ln() } else { old.ln() };
+    }
     true
 }
 
@@ -144,6 +162,17 @@ fn is_comparable_across_processes(ruler: RequestRuler) -> bool {
 /// Returns the effect, with the interval extended by a share of the adjustment for load and by `allowance`.
 fn widened(found: InCourse, share: f64, allowance: f64) -> Effect {
     Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs() + allowance)
+}
+
+/// Adds the error of the difference between hosts, if the versions ran on different hosts. If it is not known, because
+/// each version had one host, the variance is infinite.
+fn with_hosts(found: Estimated, of_hosts: Option<Option<Estimated>>) -> Estimated {
+    match of_hosts {
+        None => found,
+        Some(None) => Estimated { variance: f64::INFINITY, ..found },
+        Some(Some(error)) => Estimated::weighted([(1.0, found), (1.0, Estimated { effect: 0.0, ..error })])
+            .unwrap_or(Estimated { variance: f64::INFINITY, ..found }),
+    }
 }
 
 /// Returns the number of hosts of the version that has fewer, or `None` if a process served both versions. Processes of
@@ -174,7 +203,8 @@ fn disagreement(workers: Option<InCourse>, agents: Option<InCourse>) -> Option<R
 
 impl<'a> Course<'a> {
     fn new(lines: &'a [Line]) -> Course<'a> {
-        let mut strata = BTreeMap::new();
+        let mut plains = BTreeMap::new();
+        let mut means = BTreeMap::new();
         for of_stratum in lines.chunk_by(|one, other| one.stratum() == other.stratum()) {
             let plain = Plain::of(of_stratum);
             if plain.requests.contains(&0) {
@@ -183,10 +213,31 @@ impl<'a> Course<'a> {
             let mut logs = [0.0; 2];
             of_stratum.iter().for_each(|line| logs[line.side] += line.log());
             let mean = (logs[0] / plain.requests[0] as f64 + logs[1] / plain.requests[1] as f64) / 2.0;
-            let cost = (plain.cpu[0] + plain.cpu[1]) / (plain.requests[0] + plain.requests[1]) as f64;
-            strata.insert(of_stratum[0].stratum(), (mean, cost));
+            plains.insert(of_stratum[0].stratum(), plain);
+            means.insert(of_stratum[0].stratum(), mean);
         }
-        Course { lines, strata }
+        let levels = levels_of_strata(&plains);
+        let strata = means.into_iter().map(|(stratum, mean)| (stratum, (mean, levels[&stratum]))).collect();
+        let is_within_hosts = versions_of_hosts(lines).values().all(|sides| *sides == [true, true]);
+        Course { lines, strata, is_within_hosts }
+    }
+
+    /// Returns the difference between the hosts of NEW and those of OLD, with the host as the unit. `None` if each
+    /// version has one host.
+    fn error_of_hosts(&self) -> Option<Estimated> {
+        let mut hosts: BTreeMap<(u32, usize), (f64, f64)> = BTreeMap::new();
+        for line in self.lines {
+            if let Some((_, level)) = self.strata.get(&line.stratum()) {
+                let own = hosts.entry((line.row.host, line.side)).or_default();
+                own.0 += line.row.sums.cpu;
+                own.1 += level * line.requests();
+            }
+        }
+        let of_side = |wanted: usize| {
+            let own = hosts.iter().filter(move |((_, side), _)| *side == wanted);
+            own.map(|(_, (cpu, expected))| (cpu / expected).ln()).collect::<Vec<f64>>()
+        };
+        between_units(&of_side(0), &of_side(1))
     }
 
     fn routes_with(&self, effect: impl Fn(Measure, u32) -> Reading<Effect>) -> Vec<RouteAnswer> {
