@@ -436,6 +436,39 @@ fn nothing_is_changed_if_the_journal_cannot_be_written() {
     assert_eq!(host.files(), before);
 }
 
+/// The disk may become full or read-only while the host is quiet.
+#[test]
+fn restore_works_although_nothing_can_be_written_to_the_disk() {
+    const TEST: &str = "restore_works_although_nothing_can_be_written_to_the_disk";
+    let full = "index=0; while : > file$index; do index=$((index + 1)); done";
+    for (name, disk) in [("read-only", "mount -o remount,ro,bind ."), ("full", full)] {
+        let host = CopiedHost::of("host-intel-active", name);
+        let before = host.files();
+        fs::create_dir_all(host.0.join(FOLDER)).unwrap();
+        let script = format!(
+            r#"mount -t tmpfs -o nr_inodes=16,mode=755 tmpfs '{folder}' || exit 77
+            "$@" host quiet --root '{root}' > /dev/null || exit
+            cd '{folder}'
+            ({disk}) 2> /dev/null
+            "$@" host restore --root '{root}'"#,
+            folder = host.0.join(FOLDER).display(),
+            root = host.root(),
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_steady")]);
+        let done = command.output().ok().map(output_of);
+        let Some((status, stdout, stderr)) =
+            done.filter(|(status, _, stderr)| *status != 77 && !stderr.starts_with("unshare"))
+        else {
+            return skip(TEST, "no file system can be mounted");
+        };
+        assert_eq!(status, 0, "{name}: {stdout} {stderr}");
+        // A name can be removed from a full disk.
+        assert_eq!(stdout.contains("the journal could not be updated"), name == "read-only", "{stdout} {stderr}");
+        assert_eq!(host.files(), before, "{name}");
+    }
+}
+
 #[test]
 fn a_command_gets_a_quiet_host_and_returns_its_status() {
     let host = CopiedHost::of("host-intel-passive", "command");

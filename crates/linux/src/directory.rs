@@ -80,7 +80,17 @@ impl DirectoryError {
 
     /// Returns whether a component of the path does not exist.
     pub fn is_missing(&self) -> bool {
-        matches!(self, DirectoryError::System { error, .. } if error.kind() == io::ErrorKind::NotFound)
+        self.is_of(&[io::ErrorKind::NotFound])
+    }
+
+    /// Returns whether nothing can be written to the disk: it is read-only or full.
+    pub fn is_of_disk(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        self.is_of(&[QuotaExceeded, ReadOnlyFilesystem, StorageFull])
+    }
+
+    fn is_of(&self, kinds: &[io::ErrorKind]) -> bool {
+        matches!(self, DirectoryError::System { error, .. } if kinds.contains(&error.kind()))
     }
 }
 
@@ -299,8 +309,14 @@ impl Directory {
         let handle = self.handle.try_clone().map_err(|error| DirectoryError::system(&path, error))?;
         let began = clock::monotonic();
         loop {
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK | SAFE;
-            let mut file = File::from(openat(&self.handle, name, flags, Mode::from_raw_mode(0o600)).map_err(failed)?);
+            let flags = OFlags::NONBLOCK | SAFE;
+            let opened = openat(&self.handle, name, OFlags::RDWR | OFlags::CREATE | flags, Mode::from_raw_mode(0o600));
+            // On a read-only file system, only a file that exists can be locked.
+            let opened = opened.or_else(|error| match error {
+                Errno::ROFS => openat(&self.handle, name, flags, Mode::empty()).map_err(|_| error),
+                _ => Err(error),
+            });
+            let mut file = File::from(opened.map_err(failed)?);
             let opened = fstat(&file).map_err(failed)?;
             self.trust.owner(&path, &opened)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -69,17 +69,17 @@ pub(crate) struct RealHost {
 }
 
 impl RealHost {
-    /// Locks the journal. Until this is dropped, no other process sets or restores anything.
+    /// Locks the journal to restore what it contains. Until this is dropped, no other process sets or restores anything.
     ///
     /// # Errors
     /// There is no directory for a journal, or another process holds the lock.
-    pub(crate) fn new(root: &Root, die_at: Option<u32>) -> Result<Self, HostError> {
-        Ok(RealHost { root: root.clone(), journal_directory: Ok(JournalDirectory::lock(root)?), die_at })
+    pub(crate) fn to_restore(root: &Root, die_at: Option<u32>) -> Result<Self, HostError> {
+        Ok(RealHost { root: root.clone(), journal_directory: Ok(JournalDirectory::lock_to_restore(root)?), die_at })
     }
 
-    /// Like `new`, but a missing directory is an error only when the journal is written. A host on which nothing can be
-    /// set needs none.
-    pub(crate) fn new_if_needed(root: &Root, die_at: Option<u32>) -> Self {
+    /// Locks the journal to make the host quiet. A missing directory is an error only when the journal is written: a
+    /// host on which nothing can be set needs none.
+    pub(crate) fn to_quiet(root: &Root, die_at: Option<u32>) -> Self {
         RealHost { root: root.clone(), journal_directory: JournalDirectory::lock(root), die_at }
     }
 

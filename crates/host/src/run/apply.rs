@@ -41,6 +41,7 @@ pub(super) fn apply(access: &mut impl HostAccess, plan: &QuietPlan, holder: Hold
         let attempts: Vec<Attempt> =
             changes(one).map(|(setting, quiet)| set(access, &mut journal, setting, quiet)).collect();
         applied.set.extend(attempts);
+        follow(access, &mut journal, one);
     }
     clean_up(access, &mut journal, &before, &applied.set);
     let saved = match journal.entries.is_empty() {
@@ -99,8 +100,10 @@ fn add_to_journal(journal: &mut Journal, found: &Found, holder: &Holder) {
             }
             entry.holders.retain(Holder::is_there);
             entry.holders.insert(holder.clone());
-            entry.open |= !setting.is_quiet();
-            entry.may_be(&quiet);
+            entry.open |= !setting.is_quiet() || to_be_changed && knobs::only_follows(&setting.file);
+            if !knobs::only_follows(&setting.file) {
+                entry.may_be(&quiet);
+            }
         } else if to_be_changed {
             journal.entries.push(Entry {
                 knob: setting.knob,
@@ -180,15 +183,26 @@ fn set(access: &mut impl HostAccess, journal: &mut Journal, setting: &KnobFile, 
     Attempt { name, file, from: setting.value.clone(), to: quiet.to_owned(), outcome }
 }
 
-/// Cleans up the journal after all changes: removes new entries of knobs that could not be set, and marks all files as
-/// read.
+/// Reads the files that the kernel may have changed when others of their knob were written.
+fn follow(access: &impl HostAccess, journal: &mut Journal, found: &Found) {
+    for setting in found.settings.iter().filter(|setting| knobs::only_follows(&setting.file)) {
+        let entry = journal.of(&setting.file).filter(|entry| entry.open);
+        if let (Some(entry), Ok(now)) = (entry, access.read(&setting.file)) {
+            entry.may_be(&now);
+        }
+    }
+}
+
+/// Cleans up the journal after all changes: removes new entries of knobs that could not be set and of files that did not
+/// follow, and marks all files as read.
 fn clean_up(access: &impl HostAccess, journal: &mut Journal, before: &Journal, attempts: &[Attempt]) {
     let was_set =
         |knob: Knob| attempts.iter().any(|attempt| attempt.name == knob && attempt.outcome == AttemptOutcome::Set);
     let was_there = |file: &str| before.entries.iter().any(|entry| entry.file == file);
     journal.entries.retain(|entry| {
         let unchanged = || access.read(&entry.file).is_ok_and(|now| now == entry.original);
-        was_there(&entry.file) || was_set(entry.knob) || !unchanged()
+        let is_set = was_set(entry.knob) && !knobs::only_follows(&entry.file);
+        was_there(&entry.file) || is_set || !unchanged()
     });
     journal.entries.iter_mut().for_each(|entry| entry.open = false);
 }

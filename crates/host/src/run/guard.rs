@@ -126,7 +126,7 @@ fn release_if_any(root: &Root, holder: &Holder) -> Result<Restored, HostError> {
     if super::storage::is_empty(root) {
         return Ok(Restored::default());
     }
-    match RealHost::new(root, None) {
+    match RealHost::to_restore(root, None) {
         // The journal is that of another user, who may have made the host quiet before.
         Err(_) if !super::storage::names(root, holder) => Ok(Restored::default()),
         access => release(&mut access?, holder),
@@ -165,7 +165,7 @@ pub(crate) fn serve() {
 
 /// Makes the host quiet. If nothing can be set, this needs no directory for a journal.
 fn begin(root: &Root, task: &Task, holder: &Holder) -> Result<Applied, HostError> {
-    apply(&mut RealHost::new_if_needed(root, task.die_at), &task.plan, holder.clone())
+    apply(&mut RealHost::to_quiet(root, task.die_at), &task.plan, holder.clone())
 }
 
 fn say(mut socket: &UnixStream, message: &impl Serialize) -> io::Result<()> {

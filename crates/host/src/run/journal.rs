@@ -81,8 +81,7 @@ impl Entry {
     /// Returns whether `steady` may have set the value `now`.
     pub(crate) fn is_ours(&self, now: &str) -> bool {
         let made = self.ours.iter().any(|ours| knobs::same(self.knob, ours, now));
-        // Drivers round clock rates to those that they support.
-        made || self.open && self.knob == Knob::MinFrequency
+        made || self.open && knobs::is_adjusted(self.knob, &self.file)
     }
 
     /// Records that `steady` may have set this value.

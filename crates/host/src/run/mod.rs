@@ -91,7 +91,7 @@ pub(crate) fn find_all(root: &Root) -> Vec<KnobState> {
 /// # Errors
 /// The journal cannot be read or written. Nothing was changed then.
 pub(crate) fn quiet(root: &Root, plan: &QuietPlan, die_at: Option<u32>) -> Result<Applied, HostError> {
-    apply::apply(&mut RealHost::new_if_needed(root, die_at), plan, Holder::Stays)
+    apply::apply(&mut RealHost::to_quiet(root, die_at), plan, Holder::Stays)
 }
 
 /// Restores all values in the journal; with `force`, also those that another program has changed.
@@ -102,7 +102,7 @@ pub(crate) fn restore(root: &Root, force: bool, die_at: Option<u32>) -> Result<R
     if storage::is_empty(root) {
         return Ok(Restored::default());
     }
-    restore::restore_all(&mut RealHost::new(root, die_at)?, force)
+    restore::restore_all(&mut RealHost::to_restore(root, die_at)?, force)
 }
 
 /// Returns a summary of the journal, and notes about it. Does not wait for the lock.

@@ -35,21 +35,27 @@ pub(super) struct JournalDirectory {
     root: Root,
     directory: Directory,
     boot_id: Reading<String>,
-    _lock: Lock,
+    /// `None` if none can be created, see [`JournalDirectory::lock_to_restore`].
+    _lock: Option<Lock>,
 }
 
 impl JournalDirectory {
     /// Creates and locks the directory; waits up to a minute for the lock.
     pub(super) fn lock(root: &Root) -> Result<Self, HostError> {
-        let refused = |error: DirectoryError| HostError::NotJournalled(error.to_string());
-        let is_new = !root.path(FOLDER).exists();
-        let directory = Directory::create_below(&root.path("/"), Path::new(FOLDER), MODE).map_err(refused)?;
-        if is_new {
-            // The umask restricted it.
-            let shared = directory.set_mode(MODE);
-            shared.map_err(|error| HostError::NotJournalled(format!("'{}': {error}", directory.path().display())))?;
-        }
+        let directory = create(root)?;
         let lock = directory.lock(LOCK.as_ref(), LOCK_TIMEOUT).map_err(refused)?;
+        Ok(JournalDirectory { root: root.clone(), directory, boot_id: host::boot_id(root), _lock: Some(lock) })
+    }
+
+    /// Like `lock`, to restore what a journal contains. Goes on without a lock if its file cannot be created because the
+    /// disk is read-only or full: no other process can write a journal then, so none sets anything, and those that
+    /// restore write the same values.
+    pub(super) fn lock_to_restore(root: &Root) -> Result<Self, HostError> {
+        let directory = create(root)?;
+        let lock = match directory.lock(LOCK.as_ref(), LOCK_TIMEOUT) {
+            Err(error) if error.is_of_disk() => None,
+            locked => Some(locked.map_err(refused)?),
+        };
         Ok(JournalDirectory { root: root.clone(), directory, boot_id: host::boot_id(root), _lock: lock })
     }
 
@@ -101,6 +107,22 @@ impl JournalDirectory {
     pub(super) fn forget(&self) -> io::Result<()> {
         self.directory.remove(NAME).and_then(|()| self.directory.sync())
     }
+}
+
+/// Opens the directory of the journal; creates it if it does not exist.
+fn create(root: &Root) -> Result<Directory, HostError> {
+    let is_new = !root.path(FOLDER).exists();
+    let directory = Directory::create_below(&root.path("/"), Path::new(FOLDER), MODE).map_err(refused)?;
+    if is_new {
+        // The umask restricted it.
+        let shared = directory.set_mode(MODE);
+        shared.map_err(|error| HostError::NotJournalled(format!("'{}': {error}", directory.path().display())))?;
+    }
+    Ok(directory)
+}
+
+fn refused(error: DirectoryError) -> HostError {
+    HostError::NotJournalled(error.to_string())
 }
 
 /// Reads the journal in a directory, if there is one.

@@ -200,6 +200,11 @@ impl SimulatedHost {
             "no_turbo" => {
                 self.put(file, text);
                 self.limit_to_turbo();
+                // The lowest performance in percent is lowered, and stays so.
+                let least = format!("{policy}/min_perf_pct");
+                if word == "1" && self.text(&least).trim().parse().is_ok_and(|percent: u64| percent > 66) {
+                    self.put(&least, "66\n");
+                }
             }
             "boost" => {
                 self.put(file, text);

@@ -209,6 +209,30 @@ fn smt_stays_while_a_cpu_is_offline() {
     assert_eq!(host.files(), before);
 }
 
+/// Switching turbo off lowers the lowest performance that the administrator chose, and the kernel leaves it there.
+#[test]
+fn the_lowest_performance_is_restored_after_turbo() {
+    const FILE: &str = "/sys/devices/system/cpu/intel_pstate/min_perf_pct";
+    let plan = QuietPlan::of(&[Knob::Turbo], &[]);
+    for (before, quiet) in [("100\n", "66\n"), ("20\n", "20\n")] {
+        let mut host = SimulatedHost::recorded("host-intel-active");
+        host.overwrite(FILE, before);
+        apply(&mut host, &plan, Holder::Stays).unwrap();
+        assert_eq!(host.text(FILE), quiet);
+        let restored = restore(&mut host);
+        assert!(done(&restored), "{restored:?}");
+        assert_eq!(host.text(FILE), before);
+        let is_reported = restored.attempts.iter().any(|attempt| attempt.file == FILE);
+        assert_eq!(is_reported, before != quiet, "{restored:?}");
+    }
+    // Another program has chosen another value while the host was quiet.
+    let mut host = SimulatedHost::recorded("host-intel-active");
+    apply(&mut host, &plan, Holder::Stays).unwrap();
+    host.overwrite(FILE, "30\n");
+    assert!(!done(&restore(&mut host)));
+    assert_eq!(host.text(FILE), "30\n");
+}
+
 #[test]
 fn values_of_other_programs_are_restored_only_by_force() {
     let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";

@@ -45,7 +45,7 @@ fn policy(cpu: usize) -> impl Strategy<Value = BTreeMap<String, String>> {
 /// Generates the files of a host with eight threads on four cores.
 fn files() -> impl Strategy<Value = BTreeMap<String, String>> {
     let policies = prop::option::of((0..8).map(policy).collect::<Vec<_>>());
-    let turbo = prop::option::of(one_of(&["0\n", "1\n"]));
+    let turbo = prop::option::of((one_of(&["0\n", "1\n"]), prop::option::of(one_of(&["20\n", "66\n", "100\n"]))));
     let smt = one_of(&["on\n", "off\n", " on ", "forceoff\n", "notsupported\n"]);
     let thp = one_of(&["[always] madvise never\n", " always  [madvise]\tnever", "always madvise [never]\n", "never"]);
     let numbers = (odd(one_of(&["0", "1", "2"])), odd(one_of(&["0", "1"])), odd(one_of(&["1", "63000", "100000"])));
@@ -75,7 +75,7 @@ fn files() -> impl Strategy<Value = BTreeMap<String, String>> {
             if files[&format!("{CPUS}/smt/control")].trim() != "on" {
                 policies.truncate(4);
             }
-            if let Some(turbo) = turbo.filter(|_| !policies.is_empty()) {
+            if let Some((turbo, least)) = turbo.filter(|_| !policies.is_empty()) {
                 // With `no_turbo` set, no policy has a rate above the nominal one.
                 if turbo.trim() == "1" {
                     for (file, text) in policies.iter_mut().flatten() {
@@ -86,6 +86,7 @@ fn files() -> impl Strategy<Value = BTreeMap<String, String>> {
                     }
                 }
                 files.insert(format!("{CPUS}/intel_pstate/no_turbo"), turbo);
+                files.extend(least.map(|percent| (format!("{CPUS}/intel_pstate/min_perf_pct"), percent)));
             } else if policies.iter().flatten().any(|(file, _)| file.ends_with("/boost")) {
                 files.insert(format!("{CPUS}/cpufreq/boost"), "1\n".to_owned());
             }

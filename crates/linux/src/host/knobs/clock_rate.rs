@@ -7,6 +7,9 @@ use crate::Root;
 
 /// File of intel_pstate: 1 keeps the clock below the turbo range.
 pub(super) const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+/// File of intel_pstate: the lowest performance of all CPUs, in percent of the highest with turbo. The kernel lowers it to
+/// the highest without turbo when [`NO_TURBO`] is set, and leaves it there (`store_no_turbo`). tuned sets it to 100.
+pub(super) const LEAST_PERFORMANCE: &str = "/sys/devices/system/cpu/intel_pstate/min_perf_pct";
 /// File of cpufreq, if the driver (acpi-cpufreq, amd-pstate, cppc) supports boosts: 0 keeps the clock below them.
 pub(super) const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
@@ -36,7 +39,13 @@ fn missing(root: &Root, what: &str) -> String {
 
 pub(super) fn turbo(root: &Root) -> Found {
     if root.has(NO_TURBO) {
-        let found = Found::of(root, Knob::Turbo, [NO_TURBO.to_owned()], |_, _| Ok("1".to_owned()), NO_DRIVER);
+        let mut found = Found::of(root, Knob::Turbo, [NO_TURBO.to_owned()], |_, _| Ok("1".to_owned()), NO_DRIVER);
+        if !found.settings.is_empty() {
+            let unchanged = |_: &str, value: &str| Ok(value.to_owned());
+            let least = Found::of(root, Knob::Turbo, [LEAST_PERFORMANCE.to_owned()], unchanged, NO_DRIVER);
+            // Files are restored in the reverse order.
+            found.settings.splice(0..0, least.settings);
+        }
         // While the driver is switched off, its file exists but has no value.
         if !found.settings.is_empty() || !root.has(BOOST) {
             return found;

@@ -96,6 +96,11 @@ impl Found {
         Found { knob, settings, absent }
     }
 
+    /// Returns the files that make the host quiet, without those that only follow them.
+    fn set(&self) -> impl Iterator<Item = &KnobFile> {
+        self.settings.iter().filter(|setting| !only_follows(&setting.file))
+    }
+
     /// Returns whether each file has its quiet value or has no other value that could be set.
     pub fn is_quiet(&self) -> bool {
         !self.settings.is_empty() && self.settings.iter().all(|setting| setting.is_quiet() || is_moot(setting))
@@ -110,7 +115,7 @@ impl Found {
             return Err(absent.clone());
         }
         let open = || self.settings.iter().filter(|setting| !setting.is_quiet());
-        let all = || self.settings.iter();
+        let all = || self.set();
         let settable: Vec<Reading<&str>> = if open().next().is_some() {
             open().map(KnobFile::settable).collect()
         } else {
@@ -129,7 +134,7 @@ impl Found {
     /// Returns a summary of the knob.
     pub fn state(&self) -> KnobState {
         let values = |text: &dyn Fn(&KnobFile) -> Option<String>| {
-            let mut all: Vec<String> = self.settings.iter().filter_map(text).collect();
+            let mut all: Vec<String> = self.set().filter_map(text).collect();
             all.sort_unstable();
             all.dedup();
             /// Maximum number of different values to list.
@@ -155,7 +160,7 @@ impl Found {
             is_quiet: self.is_quiet(),
             settable: self.settable(),
             needs_root: self.settable().is_err() && self.settings.iter().any(KnobFile::needs_root),
-            files: self.settings.iter().map(|setting| setting.file.clone()).collect(),
+            files: self.set().map(|setting| setting.file.clone()).collect(),
         }
     }
 }
@@ -195,8 +200,9 @@ pub fn is_of(knob: Knob, file: &str) -> bool {
         (Knob::Thp, "/sys/kernel/mm/transparent_hugepage/", "/enabled"),
     ];
     /// Files with fixed names.
-    const WHOLE: [(Knob, &str); 9] = [
+    const WHOLE: [(Knob, &str); 10] = [
         (Knob::Turbo, clock_rate::NO_TURBO),
+        (Knob::Turbo, clock_rate::LEAST_PERFORMANCE),
         (Knob::Turbo, clock_rate::BOOST),
         (Knob::Smt, kernel::SMT),
         (Knob::Aslr, kernel::ASLR),
@@ -212,6 +218,18 @@ pub fn is_of(knob: Knob, file: &str) -> bool {
     };
     WHOLE.iter().any(|(of, whole)| *of == knob && *whole == file)
         || PLACES.iter().any(|(of, start, end)| *of == knob && between(start, end))
+}
+
+/// Returns whether a file is never set, but may change when others of its knob are written. Its quiet value is the
+/// current one. It must be restored after the others.
+pub fn only_follows(file: &str) -> bool {
+    file == clock_rate::LEAST_PERFORMANCE
+}
+
+/// Returns whether the kernel may give a file of a knob another value than the one that was written: drivers round clock
+/// rates to those that they support, and limit the lowest performance.
+pub fn is_adjusted(knob: Knob, file: &str) -> bool {
+    knob == Knob::MinFrequency || only_follows(file)
 }
 
 /// Returns the names in a directory that begin with `start`, sorted by their numbers.

@@ -46,6 +46,16 @@ fn turbo_uses_the_file_of_its_driver() {
     assert_eq!(files, ["policy0", "policy1", "policy2", "policy3", "cpufreq"], "the file for all is written last");
 }
 
+/// The kernel changes `min_perf_pct` with `no_turbo`, so it is restored, but it is no part of the reported state.
+#[test]
+fn a_file_that_only_follows_is_read_before_the_one_that_is_set() {
+    let turbo = find(&tree("host-intel-active"), Knob::Turbo, false);
+    let files: Vec<(&str, bool)> = turbo.settings.iter().map(|one| (one.file.as_str(), one.is_quiet())).collect();
+    assert_eq!(files, [(clock_rate::LEAST_PERFORMANCE, true), (clock_rate::NO_TURBO, false)]);
+    let state = turbo.state();
+    assert_eq!((state.value, state.files), (Ok("0".to_owned()), vec![clock_rate::NO_TURBO.to_owned()]));
+}
+
 #[test]
 fn governors_are_those_that_the_driver_has() {
     assert_eq!(summary("host-intel-active", Knob::Governor), expected("powersave", "performance", false, true));
