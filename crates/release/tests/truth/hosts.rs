@@ -133,7 +133,7 @@ fn one_host_per_version_has_no_interval() {
 fn quantiles_of_wall_time_are_compared_within_hosts() {
     let service = Service { hosts: 2, processes: 2, ..Service::small(240) };
     let mut rows = rows(&service, 2, 1.0, |request: &Recorded, _| {
-        let one_of_ten = request.end / 1_000 % 10 == 0;
+        let one_of_ten = (request.end / 1_000).is_multiple_of(10);
         Some(one_of_ten == (request.host == 1))
     })
     .0;
@@ -176,7 +176,7 @@ fn processes_with_unequal_traffic_are_not_compared() {
     for (every, counts) in [(1, true), (10, false)] {
         let (mut rows, _) = rows(&service, 4, 1.0, |request: &Recorded, _| {
             let is_new = request.process % 2 == 1;
-            (!is_new || request.end / 1_000 % every == 0).then_some(is_new)
+            (!is_new || (request.end / 1_000).is_multiple_of(every)).then_some(is_new)
         });
         rows.processes = processes(&rows, |_| 5e6);
         let report = report(&rows, 60);
