@@ -327,19 +327,25 @@ fn status_of(script: &str) -> (std::process::ExitStatus, String) {
 
 #[test]
 fn ignored_signals_stay_ignored() {
+    // A process that has had a second thread handles the C library's own signals, 32 and 33, even if they were ignored.
+    const OF_C_LIBRARY: u64 = 3 << 31;
     let script = "grep SigIgn /proc/self/status";
-    let ignored_in = |prefix: &str| {
-        let line = format!("trap '' {prefix}; exec \"$0\" limit --cpu 5s --quiet -- {script}");
+    let ignored_in = |command: &str, prefix: &str| {
+        let line = format!("trap '' {prefix}; exec \"$0\" {command} --no-history --quiet -- {script}");
         let direct = format!("trap '' {prefix}; exec {script}");
-        let text = |line: &str| {
+        let signals = |line: &str| {
             let args = ["-c", line, env!("CARGO_BIN_EXE_steady")];
-            String::from_utf8(Command::new("sh").args(args).output().unwrap().stdout).unwrap()
+            let text = String::from_utf8(Command::new("sh").args(args).output().unwrap().stdout).unwrap();
+            let mask = u64::from_str_radix(text.trim_start_matches("SigIgn:").trim(), 16).expect("a mask of signals");
+            format!("{:016x}", mask & !OF_C_LIBRARY)
         };
-        (text(&line), text(&direct))
+        (signals(&line), signals(&direct))
     };
-    for signals in ["EXIT", "HUP", "INT QUIT", "CHLD", "TERM USR1 TSTP"] {
-        let (limited, direct) = ignored_in(signals);
-        assert_eq!(limited, direct, "{signals}");
+    for signals in ["EXIT", "HUP", "INT QUIT", "CHLD", "PIPE", "TERM USR1 TSTP"] {
+        for command in ["limit --cpu 5s", "explain", "locks"] {
+            let (attended, direct) = ignored_in(command, signals);
+            assert_eq!(attended, direct, "{command}: {signals}");
+        }
     }
 }
 
@@ -590,6 +596,54 @@ fn an_unprivileged_user_can_limit_commands() {
     assert!(source == "cgroup_v2" || !read["passed_over"].as_array().unwrap().is_empty(), "{read}");
 }
 
+/// A program such as sudo(8) becomes a process of another user, which `steady` may not kill.
+#[test]
+fn a_process_of_another_user_that_does_not_end_is_an_error() {
+    let test = "a_process_of_another_user_that_does_not_end_is_an_error";
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "only root can change to another user");
+    }
+    let folder = std::env::temp_dir().join(format!("steady-other-user-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let (copy, switch) = (folder.join("steady"), folder.join("setpriv"));
+    copy_steady(&copy);
+    let script = "cp \"$(command -v setpriv)\" \"$0\" && chmod 4755 \"$0\"";
+    let is_copied = Command::new("sh").args(["-c", script]).arg(&switch).status().unwrap().success();
+    assert!(Command::new("chmod").arg("a+rwx").arg(&folder).status().unwrap().success());
+    let user = |program: &std::path::Path, args: &[&str]| {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "30", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command.arg(program).args(args).env("XDG_DATA_HOME", "/nonexistent").current_dir("/").stdin(Stdio::null());
+        output_of(command.output().unwrap())
+    };
+    let become_root = ["--reuid=0", "--regid=0", "--clear-groups"];
+    if !is_copied || user(&switch, &[&become_root[..], &["id", "-u"]].concat()).1 != "0\n" {
+        fs::remove_dir_all(&folder).unwrap();
+        return skip(test, "there is no setpriv, or programs cannot change the user");
+    }
+    let switch = switch.to_str().unwrap();
+    // The test reads the streams of `steady` to their ends, so the process must not keep them open.
+    let sleep = "sleep 7109 >/dev/null 2>&1";
+    let exec = format!("exec {sleep}");
+    let itself = [&[switch][..], &become_root, &["sh", "-c", &exec]].concat();
+    // The shell ends when the process has its user.
+    let leaves = format!("ready=$({switch} {} sh -c '{sleep} & echo ready')", become_root.join(" "));
+    for args in [
+        &["limit", "--cpu", "5s", "--no-history", "--", "sh", "-c", &leaves][..],
+        &[&["limit", "--cpu", "200ms", "--kill-after", "100ms", "--no-history", "--"], &itself[..]].concat(),
+        &["compare", "--no-history", "--shell", "true", &leaves],
+    ] {
+        let (status, _, stderr) = user(&copy, args);
+        all_sleepers("7109").into_iter().for_each(|pid| send("KILL", pid));
+        if status != 125 || !stderr.contains("cannot be ended: it belongs to another user") {
+            // No program that gives its user the rights of root may stay behind.
+            fs::remove_dir_all(&folder).unwrap();
+            panic!("{args:?}: {status} {stderr}");
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn children_from_before_the_exec_are_not_killed() {
     // `exec` makes the child of the shell a child of `steady`. It does not belong to the command.
@@ -681,7 +735,11 @@ fn child_of(pid: u32) -> Option<u32> {
 
 /// Returns the number of processes with the command line `sleep SECONDS`. Those of `steady` only contain it.
 fn sleepers(seconds: &str) -> usize {
+    all_sleepers(seconds).len()
+}
+
+fn all_sleepers(seconds: &str) -> Vec<u32> {
     let line = format!("sleep {seconds} ");
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    all.filter(|pid: &u32| command_line(*pid) == line).count()
+    all.filter(|pid: &u32| command_line(*pid) == line).collect()
 }

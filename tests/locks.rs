@@ -206,7 +206,8 @@ fn a_killed_program_has_a_report() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "stuck\n");
-    std::thread::sleep(std::time::Duration::from_millis(400));
+    // A cycle of threads that have waited for less than half a second is not reported.
+    std::thread::sleep(std::time::Duration::from_millis(1_000));
     kill_processes_of(STUCK.to_str().unwrap(), child.id());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(9), "steady does not end by the signal of the command");
@@ -233,6 +234,42 @@ fn a_killed_program_has_a_report() {
         assert!(function == "main" || text.contains(&format!("at {function}() in")), "{stderr}");
     }
     fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_thread_that_has_not_acquired_a_free_lock_yet_is_no_deadlock() {
+    const TEST: &str = "a_thread_that_has_not_acquired_a_free_lock_yet_is_no_deadlock";
+    let Some(_concurrent) = may_run(TEST) else { return };
+    let program = compiled("handover", include_str!("locks/handover.c"), &[]);
+    // The kernel may let the thread run for a moment (RLIMIT_RTTIME, bandwidth of real-time threads), so retry.
+    let attempt = |_| {
+        let (status, stdout, stderr, report) = run_locks("handover", &[], &[program.to_str().unwrap()]);
+        assert_eq!(status, 0, "{stderr}");
+        let is_seen = locks(&report, "mutex").iter().any(|lock| lock["waiting"].as_array().unwrap().len() == 1);
+        (!stdout.is_empty() || is_seen).then_some((stdout, stderr, report))
+    };
+    let Some((stdout, stderr, report)) = (0..5).find_map(attempt) else {
+        return skip(TEST, "the thread acquired the lock");
+    };
+    fs::remove_file(program).unwrap();
+    if !stdout.is_empty() {
+        return skip(TEST, stdout.trim());
+    }
+    assert!(!stderr.contains("eadlock"), "{stderr}");
+    assert!(locks(&report, "mutex").iter().all(|lock| lock["held_by"].is_null()), "{report}");
+}
+
+#[test]
+fn a_wait_for_another_process_is_no_deadlock() {
+    let Some(_concurrent) = may_run("a_wait_for_another_process_is_no_deadlock") else { return };
+    let program = compiled("shared", include_str!("locks/shared.c"), &[]);
+    let (_, _, stderr, report) = run_locks("shared", &[], &[program.to_str().unwrap()]);
+    let waited = |lock: &&Value| !lock["waiting"].as_array().unwrap().is_empty();
+    let Some(lock) = locks(&report, "mutex").into_iter().find(waited) else { panic!("{report}") };
+    assert!(seconds(lock, "wait_seconds") > 1.0, "{lock}");
+    assert!(lock["held_by"].is_null() && lock["held_by_absent"].to_string().contains("another process"), "{lock}");
+    assert!(!stderr.contains("eadlock"), "{stderr}");
+    fs::remove_file(program).unwrap();
 }
 
 /// Kills the processes that execute `program`, except the process `steady`.

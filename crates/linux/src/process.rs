@@ -15,10 +15,17 @@ pub use crate::sys::{
     children_usage, execute, fix_addresses, inherited_descriptor, next_change, own_usage, start_detached,
     stdout_was_closed, thread_usage, wait_any, wait_for,
 };
-use crate::{Root, procfs};
+use crate::{Root, clock, procfs, tree};
 
-/// Time between two rounds of killing descendants.
-const KILL_PATIENCE: Duration = Duration::from_millis(1);
+/// Time between the first two rounds of killing processes. It doubles while nothing changes.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// Longest time between two rounds.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Time in which a killed process must end, or at least use CPU time: releasing much memory takes long.
+const END_LIMIT: Nanos = Nanos(5_000_000_000);
+/// Time in which processes must end by themselves if none of them may be killed.
+const REFUSED_LIMIT: Nanos = Nanos(500_000_000);
 
 /// Children that were left after the process under measurement ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,31 +104,96 @@ pub fn leave_session() -> io::Result<()> {
 /// Without any child, the usual case, this costs one system call.
 ///
 /// # Errors
-/// The error of wait4(2), except "no child".
+/// The error of wait4(2), except "no child", or that of [`Killing::kill`].
 pub fn end_descendants() -> io::Result<LeftOvers> {
     let mut left = LeftOvers::default();
+    let mut killing = Killing::default();
     loop {
         match wait_any() {
             Ok(Some(reaped)) => {
                 left.cpu_time += reaped.usage.user + reaped.usage.system;
                 left.killed += u32::from(reaped.was_killed());
             }
-            Ok(None) => kill_descendants(),
+            Ok(None) => killing.kill_descendants()?,
             Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(left),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Kills all descendants of this process and gives them a moment to end. Repeat it until none is left, because a
-/// process that forks while it is killed appears only in the next round.
-pub fn kill_descendants() {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
-    for pid in procfs::descendants(&Root::default(), own).unwrap_or_default() {
-        // An error means that the process has ended already.
-        let _ = Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, Signal::KILL));
+/// Kills processes in rounds until they have ended, and detects that they do not end. A process that forks while it is
+/// killed appears only in the next round.
+#[derive(Debug, Default)]
+pub struct Killing {
+    /// The processes of the previous round, parents before their children.
+    before: Vec<Victim>,
+    /// When they first were as they are now, on the monotonic clock. `None` before the first round.
+    since: Option<Nanos>,
+    pause: Duration,
+}
+
+/// A process after an attempt to kill it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Victim {
+    pid: i32,
+    /// Whether the kernel refused to send the signal (EPERM): the process belongs to another user.
+    refused: bool,
+    /// CPU time that it has used. It is not read if the signal was refused.
+    cpu: Nanos,
+}
+
+impl Killing {
+    /// Kills all descendants of this process and gives them a moment to end.
+    ///
+    /// # Errors
+    /// See [`Killing::kill`].
+    pub fn kill_descendants(&mut self) -> io::Result<()> {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let pause = self.kill(&procfs::descendants(&Root::default(), own).unwrap_or_default())?;
+        std::thread::sleep(pause);
+        Ok(())
     }
-    std::thread::sleep(KILL_PATIENCE);
+
+    /// Kills `pids`, which are in the order of [`procfs::descendants`]. Returns how long to wait before the next round.
+    ///
+    /// # Errors
+    /// The processes do not end: none of them may be killed, and none ended by itself within 0.5 s, or nothing has
+    /// changed for 5 s. The error names one of them.
+    pub fn kill(&mut self, pids: &[i32]) -> io::Result<Duration> {
+        let victims = pids.iter().filter_map(|pid| Pid::from_raw(*pid)).map(|process| {
+            let pid = process.as_raw_nonzero().get();
+            // Another error means that the process has ended already.
+            let refused = rustix::process::kill_process(process, Signal::KILL) == Err(Errno::PERM);
+            let cpu = if refused { Nanos::ZERO } else { tree::own_cpu_time(pid).unwrap_or_default() };
+            Victim { pid, refused, cpu }
+        });
+        self.pause_after(victims.collect(), clock::monotonic())
+    }
+
+    fn pause_after(&mut self, victims: Vec<Victim>, now: Nanos) -> io::Result<Duration> {
+        let Some(since) = self.since.filter(|_| victims == self.before) else {
+            *self = Killing { before: victims, since: Some(now), pause: FIRST_PAUSE };
+            return Ok(self.pause);
+        };
+        let refused = victims.iter().filter(|victim| victim.refused).count();
+        let limit = if refused > 0 && refused == victims.len() { REFUSED_LIMIT } else { END_LIMIT };
+        if now - since >= limit {
+            return Err(io::Error::other(reason_for_survival(&victims)));
+        }
+        self.pause = (2 * self.pause).min(LONGEST_PAUSE);
+        Ok(self.pause)
+    }
+}
+
+/// Returns which process does not end, and why.
+fn reason_for_survival(victims: &[Victim]) -> String {
+    match (victims.iter().find(|victim| victim.refused), victims.first()) {
+        (Some(Victim { pid, .. }), _) => format!("process {pid} cannot be ended: it belongs to another user"),
+        (None, Some(Victim { pid, .. })) => {
+            format!("process {pid} cannot be ended: it has not reacted to SIGKILL for {} s", END_LIMIT.seconds())
+        }
+        (None, None) => "a process cannot be ended: /proc does not show it".to_owned(),
+    }
 }
 
 impl Reaped {
@@ -301,6 +373,52 @@ mod tests {
         while crate::clock::thread_cpu() < Nanos(30_000_000) {}
         let after = own_usage().unwrap();
         assert!(after.user + after.system > before.user + before.system);
+    }
+
+    /// Returns the pauses of rounds a second apart, or the error that ends them.
+    fn rounds(each: impl Fn(u64) -> Vec<Victim>, count: u64) -> io::Result<Vec<Duration>> {
+        let mut killing = Killing::default();
+        (0..count).map(|second| killing.pause_after(each(second), Nanos(second * 1_000_000_000))).collect()
+    }
+
+    #[test]
+    fn pauses_grow_while_processes_do_not_end() {
+        let killed = |pid: i32, cpu: u64| Victim { pid, refused: false, cpu: Nanos(cpu) };
+        let pauses = rounds(|_| vec![killed(7, 1)], 5).unwrap();
+        assert_eq!(pauses.iter().map(Duration::as_millis).collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
+        let error = rounds(|_| vec![killed(7, 1), killed(8, 1)], 6).unwrap_err().to_string();
+        assert_eq!(error, "process 7 cannot be ended: it has not reacted to SIGKILL for 5 s");
+        assert!(rounds(|_| vec![], 6).unwrap_err().to_string().contains("/proc"));
+        // Other processes, or CPU time of the same one, are a change.
+        let shortest = |pauses: Vec<Duration>| pauses.iter().all(|pause| *pause == FIRST_PAUSE);
+        assert!(shortest(rounds(|second| vec![killed(7, 1); 1 + second as usize % 2], 100).unwrap()));
+        assert!(shortest(rounds(|second| vec![killed(7, second)], 100).unwrap()));
+        let mut killing = Killing::default();
+        let longest = (0..40).map(|round| killing.pause_after(vec![killed(7, 1)], Nanos(round)).unwrap()).max();
+        assert_eq!(longest, Some(LONGEST_PAUSE));
+    }
+
+    #[test]
+    fn a_process_that_may_not_be_killed_is_named() {
+        let refused = |pid: i32| Victim { pid, refused: true, cpu: Nanos::ZERO };
+        let killed = |pid: i32| Victim { pid, refused: false, cpu: Nanos::ZERO };
+        let expected = "process 8 cannot be ended: it belongs to another user";
+        assert_eq!(rounds(|_| vec![refused(8), refused(9)], 2).unwrap_err().to_string(), expected);
+        // A process that was killed and does not end may be a zombie that its parent does not reap.
+        assert!(rounds(|_| vec![killed(7), refused(8)], 5).is_ok());
+        assert_eq!(rounds(|_| vec![killed(7), refused(8)], 6).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn a_process_that_has_ended_and_is_not_reaped_can_be_killed_again() {
+        let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
+        let mut killing = Killing::default();
+        killing.kill(&[child.id() as i32]).unwrap();
+        // Its CPU time changes until it is a zombie.
+        std::thread::sleep(Duration::from_millis(200));
+        killing.kill(&[child.id() as i32]).unwrap();
+        assert!(killing.kill(&[child.id() as i32]).unwrap() > FIRST_PAUSE);
+        assert!(!child.wait().unwrap().success());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::process::{Resource, Rlimit};
 
+use crate::sys;
 use crate::sys::signals::{self, Disposition};
 
 /// The real-time signals without a predefined meaning, first and last. The C library reserves those below 34.
@@ -45,9 +46,14 @@ pub fn is_ignored(signal: i32) -> bool {
     signals::is_ignored(signal)
 }
 
-/// Returns all signals that this process ignores, except SIGPIPE, which Rust always ignores.
+/// Returns all signals that this process ignores. SIGPIPE, which Rust's runtime always ignores, is among them if this
+/// process was started with it ignored.
 pub fn ignored() -> Vec<i32> {
-    (1..=LAST).filter(|&signal| signal != libc::SIGPIPE && signals::is_ignored(signal)).collect()
+    let is_ignored = |signal: &i32| match *signal {
+        libc::SIGPIPE => sys::sigpipe_was_ignored(),
+        other => signals::is_ignored(other),
+    };
+    (1..=LAST).filter(is_ignored).collect()
 }
 
 /// Blocked signals of this process, which it reads one by one.

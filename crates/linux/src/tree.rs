@@ -11,13 +11,15 @@ use crate::{Root, sys};
 /// CPU time of processes: their own threads, and the children that they waited for. The kernel reports the children's
 /// time in whole ticks, so the sum can be too small by up to two ticks per process. Processes that have ended count as
 /// zero.
+///
+/// `processes` must have parents before their children, as [`procfs::descendants`] does. If a process waits for a child
+/// between the readings of both, the child's time is then missed; otherwise it would count twice.
 pub fn cpu_time(root: &Root, processes: &[i32]) -> Nanos {
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
     let of_children = |pid: i32| {
         let text = root.read(&format!("/proc/{pid}/stat"))?;
         parse_ticks_of_children(&text).map(|ticks| Nanos(ticks.saturating_mul(tick)))
     };
-    // If a process waits for a child between the two readings, the child's time is missed; it is not counted twice.
     let each =
         processes.iter().map(|&pid| of_children(pid).unwrap_or_default() + own_cpu_time(pid).unwrap_or_default());
     each.sum()

@@ -196,8 +196,9 @@ pub struct Lock {
     /// rwlock, for reading or writing, can be measured here at a time.
     pub held_since: AtomicU64,
     /// The thread that acquired it last, as index plus one: [`NO_THREAD`] before the first acquisition, any number
-    /// without an entry for a thread that has none. A thread that waited for the lock is entered only if it waits again
-    /// before it releases the lock ([`Thread::waited_until`]).
+    /// without an entry for a thread that has none. If that thread waited for a mutex or spinlock, it is also
+    /// [`NO_THREAD`], unless the thread waits for something else or ends before it releases the lock
+    /// ([`Thread::waited_until`]).
     pub last: AtomicU64,
     /// The type of the lock: a [`Kind`] as number.
     pub kind: AtomicU32,
@@ -213,8 +214,9 @@ pub struct Lock {
     pub first_pair: AtomicU32,
     /// Head of the list of its uses, linked by [`Use::next`].
     pub first_use: AtomicU32,
-    /// Padding to a multiple of 8 bytes.
-    pub unused: AtomicU32,
+    /// 1 once a thread was about to wait for it, if it is a mutex that other processes may hold: a process-shared one,
+    /// or a robust one, which looks the same.
+    pub shared: AtomicU32,
     /// Acquisitions that had to wait for another holder.
     pub contended: AtomicU64,
     /// Time that all threads waited for it, including waits that ended without the lock (a timeout).
@@ -400,7 +402,7 @@ pub const HELD_CONTENDED: u64 = 1 << 63;
 /// The second highest bit of [`Lock::held_since`]: the hold of an early acquisition ([`is_early`]).
 pub const HELD_EARLY: u64 = 1 << 62;
 
-/// The value of [`Lock::last`] before the first acquisition.
+/// The value of [`Lock::last`] if no thread is known to have acquired the lock last.
 pub const NO_THREAD: u64 = u64::MAX;
 
 /// Stands for a lock or thread without an entry, where an index plus one is stored.

@@ -154,11 +154,15 @@ fn map_head() -> Option<&'static Head> {
     for (byte, target) in path.iter().zip(&PATH) {
         target.store(*byte, Relaxed);
     }
-    let memory = open_area()?.map(0, HEAD_BYTES, None)?;
+    let file = open_area()?;
+    // Memory beyond the end of a file cannot be accessed, so its size is checked before it is mapped.
+    let size = file.file_size().filter(|size| *size >= HEAD_BYTES as u64)?;
+    let memory = file.map(0, HEAD_BYTES, None)?;
     let head: *mut Head = memory.cast();
     // SAFETY: `memory` is a mapping of `HEAD_BYTES`.
     let found = unsafe { &*head };
-    if found.magic.load(Relaxed) != MAGIC {
+    let end = HEAD_BYTES as u64 + u64::from(found.places.load(Relaxed)) * PLACE_BYTES as u64;
+    if found.magic.load(Relaxed) != MAGIC || size < end {
         calls::unmap(memory, HEAD_BYTES);
         return None;
     }

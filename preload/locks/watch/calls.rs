@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const READ: usize = 0;
 const CLOSE: usize = 3;
+const FSTAT: usize = 5;
 const MMAP: usize = 9;
 const MUNMAP: usize = 11;
 const MADVISE: usize = 28;
@@ -19,6 +20,8 @@ const OPENAT: usize = 257;
 const PRLIMIT64: usize = 302;
 
 const O_RDWR: usize = 2;
+const O_NOCTTY: usize = 0o400;
+const O_NONBLOCK: usize = 0o4_000;
 const O_CLOEXEC: usize = 0o2_000_000;
 
 /// Whether the program has restricted its system calls.
@@ -58,6 +61,17 @@ unsafe fn call(number: usize, arguments: [usize; 6]) -> Option<usize> {
     (!(-4095..0).contains(&result)).then_some(result as usize)
 }
 
+/// The layout of `struct stat` (stat(3type)), with the fields that are used here.
+#[repr(C)]
+struct FileStatus {
+    _before: [u64; 3],
+    mode: u32,
+    _between: [u32; 5],
+    size: u64,
+    _after: [u64; 11],
+}
+const _: () = assert!(size_of::<FileStatus>() == 144 && core::mem::offset_of!(FileStatus, size) == 48);
+
 /// A file descriptor, closed when dropped.
 pub(crate) struct Descriptor(usize);
 
@@ -69,14 +83,14 @@ impl Drop for Descriptor {
 }
 
 impl Descriptor {
-    /// Opens a file for reading, or for reading and writing.
+    /// Opens a file for reading, or for reading and writing. Does not wait for the other end of a pipe or device.
     ///
     /// # Safety
     ///
     /// `path` must be NUL-terminated.
     pub(crate) unsafe fn open(path: *const u8, write: bool) -> Option<Self> {
         const AT_FDCWD: usize = -100_isize as usize;
-        let flags = if write { O_RDWR } else { 0 } | O_CLOEXEC;
+        let flags = if write { O_RDWR } else { 0 } | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
         // SAFETY: guaranteed by the caller.
         unsafe { call(OPENAT, [AT_FDCWD, path as usize, flags, 0, 0, 0]) }.map(Descriptor)
     }
@@ -84,6 +98,16 @@ impl Descriptor {
     pub(crate) fn read(&self, into: &mut [u8]) -> Option<usize> {
         // SAFETY: `into` is valid for writes of its length.
         unsafe { call(READ, [self.0, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+    }
+
+    /// Returns the size in bytes of a regular file; none for anything else.
+    pub(crate) fn file_size(&self) -> Option<u64> {
+        const TYPE: u32 = 0o170_000;
+        const REGULAR: u32 = 0o100_000;
+        let mut status = FileStatus { _before: [0; 3], mode: 0, _between: [0; 5], size: 0, _after: [0; 11] };
+        // SAFETY: `status` has the size and alignment of a `struct stat`.
+        unsafe { call(FSTAT, [self.0, (&raw mut status) as usize, 0, 0, 0, 0]) }?;
+        (status.mode & TYPE == REGULAR).then_some(status.size)
     }
 
     /// Maps `bytes` from `offset` on as shared memory, at any address or over the mapping at `over`.

@@ -53,6 +53,18 @@ impl MutexState {
         const ROBUST_OR_PI: i32 = 16 | 32;
         self.kind & 3 != 0 || self.kind & ROBUST_OR_PI != 0
     }
+
+    /// Returns whether other processes may hold it. The C library sets the same bit for robust mutexes.
+    fn is_process_shared(&self) -> bool {
+        const PROCESS_SHARED: i32 = 128;
+        self.kind & PROCESS_SHARED != 0
+    }
+}
+
+/// Returns whether other processes may hold the lock at this address, which is of this kind.
+#[inline(always)]
+pub(crate) fn may_be_in_other_process(kind: Kind, address: u64) -> bool {
+    kind == Kind::Mutex && MutexState::at(address).is_process_shared()
 }
 
 /// Returns whether objects of this kind are held, that is, acquired and released.

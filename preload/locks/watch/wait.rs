@@ -3,10 +3,10 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::accounts::{self, FinishedWait};
-use super::area::{Kind, NO_ENTRY, ProcessPlace, Thread};
+use super::area::{Kind, NO_ENTRY, NO_THREAD, ProcessPlace, Thread};
 use super::entries::{self, Entry};
 use super::hold::{self, TimedAs};
-use super::{clock, index, sites, thread};
+use super::{acquisition, clock, index, sites, thread};
 
 /// A wait that has begun.
 #[derive(Clone, Copy)]
@@ -38,6 +38,9 @@ pub(crate) fn begin(place: &'static ProcessPlace, kind: Kind, address: u64, site
         Some(entry) => {
             if entry.lock.waited_for.load(Relaxed) == 0 {
                 entry.lock.waited_for.store(1, Relaxed);
+            }
+            if hold::may_be_in_other_process(kind, address) && entry.lock.shared.load(Relaxed) == 0 {
+                entry.lock.shared.store(1, Relaxed);
             }
             entry.number as u32
         }
@@ -76,6 +79,7 @@ impl Wait {
         let number = thread::current();
         let Some(thread) = thread::entry(place, number) else { return self.end_unregistered(end, number, now) };
         if end == End::Acquired && self.lock != NO_ENTRY && kind.is_some_and(hold::has_holder) {
+            self.forget_last_thread();
             thread.waited_until.store(now, Release);
             thread::set_unrecorded(address);
             return;
@@ -84,6 +88,19 @@ impl Wait {
         let time = now.saturating_sub(since);
         add_to_thread(thread, kind, time);
         self.record(end, number, time, None);
+    }
+
+    /// Clears [`Lock::last`](super::area::Lock::last): the thread that it names has released the lock, and may be
+    /// waiting for it again. A lock for which all threads wait is cleared once, so their CPUs do not contend for the
+    /// cache line.
+    #[inline(always)]
+    fn forget_last_thread(&self) {
+        if self.kind.is_some_and(acquisition::is_written_by_holder)
+            && let Some(entry) = entries::entry(self.place, self.lock.into())
+            && entry.lock.last.load(Relaxed) != NO_THREAD
+        {
+            entry.lock.last.store(NO_THREAD, Relaxed);
+        }
     }
 
     /// Ends the wait for a mutex whose owner died.

@@ -1,6 +1,7 @@
 // Without arguments, a deadlock: two threads each acquire a lock and wait for the other's; the main thread joins one.
 // `had`: a thread waits for a lock of the main thread, acquires and keeps it. Then the main thread waits for the lock.
 // `left`: as `had`, but the thread ends.
+// `passed`: a thread waits for a lock of the main thread, acquires and releases it.
 // `signalled`: as `had`, but the thread acquires the lock as it returns from a wait for a condition.
 // `count FILE`: four threads acquire a lock in an endless loop and count the acquisitions in the file.
 #include <fcntl.h>
@@ -46,6 +47,23 @@ static int had(char *leaves) {
     usleep(50000);
     pthread_mutex_lock(&one);
     return 0;
+}
+
+static void *passes(void *nothing) {
+    about_to_wait = 1;
+    pthread_mutex_lock(&one);
+    pthread_mutex_unlock(&one);
+    return nothing;
+}
+
+static int passed(void) {
+    pthread_t thread;
+    pthread_mutex_lock(&one);
+    pthread_create(&thread, NULL, passes, NULL);
+    while (!about_to_wait) usleep(1000);
+    usleep(100000);
+    pthread_mutex_unlock(&one);
+    return pthread_join(thread, NULL);
 }
 
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
@@ -96,6 +114,7 @@ static int count(const char *path) {
 
 int main(int argc, char **argv) {
     pthread_t threads[2];
+    if (argc == 2 && !strcmp(argv[1], "passed")) return passed();
     if (argc == 2 && !strcmp(argv[1], "signalled")) return signalled();
     if (argc == 2) return had(strcmp(argv[1], "left") ? NULL : argv[1]);
     if (argc == 3) return count(argv[2]);

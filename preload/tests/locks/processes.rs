@@ -77,9 +77,11 @@ fn a_process_shared_lock_is_counted_in_each_process() {
     assert_eq!(area.run(&PROCESSES, &["shared"]), "ok\n");
     assert_eq!([0, 1].map(|number| did(&area.place(number)).1), [1, 50]);
     let place = area.place(1);
-    let lock = place.totals(Queries::locks(&*place, Kind::Mutex)[0].0);
+    let (number, entry) = Queries::locks(&*place, Kind::Mutex)[0];
+    let lock = place.totals(number);
     assert_eq!(lock.contended, 1);
     assert!((50_000_000..10_000_000_000).contains(&lock.wait), "{}", lock.wait);
+    assert_eq!(entry.shared.load(Relaxed), 1, "a thread of the other process may hold it");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use steady_preload::area::{Kind, VARIABLE};
+use steady_preload::area::{HEAD_BYTES, Kind, PLACE_BYTES, VARIABLE};
 
 use crate::watched::{Area, Queries, compiled, compiled_by, get, is_installed};
 
@@ -42,6 +42,17 @@ fn a_program_that_is_not_watched_runs_normally() {
     assert_eq!(whole(area.command(&program).env(VARIABLE, "/dev/null")), without, "not mapped");
     assert_eq!(whole(area.command(&program).env(VARIABLE, "x".repeat(1000))), without, "too long");
     assert_eq!(whole(area.command(&program).env(VARIABLE, &program)), without, "another file");
+    // The area of one process, without its end: accessing the memory beyond the end of a file raises SIGBUS.
+    let area = Area::new(1);
+    let file = std::fs::File::options().write(true).open(area.path()).expect("the area exists");
+    for length in [(HEAD_BYTES + PLACE_BYTES - 1) as u64, HEAD_BYTES as u64, 12, 0] {
+        file.set_len(length).expect("the file can be truncated");
+        assert_eq!(whole(&mut area.command(&program)), without, "{length} bytes");
+    }
+    let pipe = area.path().with_file_name("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts");
+    assert!(made.success(), "no pipe can be created");
+    assert_eq!(whole(area.command(&program).env(VARIABLE, &pipe)), without, "a pipe");
     let area = Area::new(1);
     let mut limited = Command::new("sh");
     let preload = area.command("true").get_envs().next().map(|(_, value)| value.unwrap().to_owned()).unwrap();

@@ -54,7 +54,7 @@ pub(crate) struct LimitRun {
 /// Call it from a process with one thread. From this call on, this process blocks the signals that it passes on.
 ///
 /// # Errors
-/// See [`Unattended`]. On an error, no process of the command is left.
+/// See [`Unattended`]. On an error, no process of the command is left, except those that cannot be ended.
 pub(crate) fn limit(plan: &LimitPlan, words: &[OsString], source: Option<CpuSource>) -> Result<LimitRun, Unattended> {
     // The guardian receives the program and its arguments as bytes, because they may not be UTF-8, which JSON requires.
     let bounds = LimitPlan { command: Command::default(), ..plan.clone() };

@@ -96,8 +96,9 @@ unsafe fn detach(path: &CString, words: &[*const c_char], environment: &[*const 
     }
 }
 
-/// Executes a program, as execve(2) does: with this process's id, streams, session and limits, and with SIGPIPE and the
-/// streams as they were when this process started (see `own.rs`). Returns only if that failed, with the reason.
+/// Executes a program, as execve(2) does: with this process's id, streams, session and limits, and with SIGPIPE,
+/// SIGCHLD and the streams as they were when this process started (see `own.rs`). Returns only if that failed, with the
+/// reason.
 pub fn execute<'a>(
     program: &Path,
     words: impl IntoIterator<Item = &'a OsStr>,
@@ -113,7 +114,7 @@ pub fn execute<'a>(
     // SAFETY: the strings end with NUL, the arrays end with null, and all outlive the call.
     unsafe { libc::syscall(libc::SYS_execve, path.as_ptr(), words.as_ptr(), environment.as_ptr()) };
     let error = io::Error::last_os_error();
-    super::own::ignore_sigpipe();
+    super::own::change_again();
     error
 }
 

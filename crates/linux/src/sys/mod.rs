@@ -18,7 +18,7 @@ pub use attached::{Attached, Begun, Joining, NotStarted};
 pub(crate) use datagrams::{dropped_messages, receive};
 pub(crate) use detached::{close_all, fork};
 pub use detached::{execute, start_detached};
-pub(crate) use own::drop_clean_file_pages;
+pub(crate) use own::{drop_clean_file_pages, sigpipe_was_ignored};
 pub use own::{fix_addresses, inherited_descriptor, stdout_was_closed};
 pub(crate) use perf::{Counted, filter_counter, open_counter};
 pub(crate) use ptrace::{End, GoOn, Stop, await_change, entered_call, event_task, go_on, next_end, next_stop, seize};

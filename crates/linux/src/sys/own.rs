@@ -1,7 +1,7 @@
 //! This process: its state before Rust's runtime changed it, inherited descriptors, and its memory layout.
 //!
-//! Rust's runtime ignores SIGPIPE, and opens standard streams that are closed. A process that executes another program
-//! must pass on the state that it was started with.
+//! Rust's runtime ignores SIGPIPE, and opens standard streams that are closed. This process does not ignore SIGCHLD. A
+//! process that executes another program must pass on the state that it was started with.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -12,16 +12,33 @@ use rustix::mm::{Advice, madvise};
 
 use super::signals::{Disposition, dispose_raw, is_ignored};
 
-/// State before `main`: a bit for each closed standard stream, and one for an ignored SIGPIPE.
+/// State before `main`: a bit for each closed standard stream, and one for each signal that is ignored.
 static FOUND: AtomicU8 = AtomicU8::new(0);
 const STREAMS: [i32; 3] = [0, 1, 2];
-const IGNORED: u8 = 1 << 3;
 
-/// Records the state. The C library calls it before Rust's runtime starts. If the parent ignores SIGCHLD, this process
-/// and its programs must not: the kernel would reap their children, whose CPU time would be lost.
+/// A signal whose disposition this process changes.
+struct Changed {
+    signal: i32,
+    /// The bit of [`FOUND`].
+    bit: u8,
+    /// The disposition in this process.
+    own: Disposition,
+}
+
+/// Rust's runtime ignores SIGPIPE. SIGCHLD must not be ignored in this process and the programs that it measures: the
+/// kernel would reap their children, whose CPU time would be lost.
+const SIGNALS: [Changed; 2] = [
+    Changed { signal: libc::SIGPIPE, bit: 1 << 3, own: Disposition::Ignored },
+    Changed { signal: libc::SIGCHLD, bit: 1 << 4, own: Disposition::Default },
+];
+
+/// Records the state. The C library calls it before Rust's runtime starts.
 extern "C" fn note() {
+    let mut found = 0;
+    for Changed { signal, bit, .. } in SIGNALS {
+        found |= if is_ignored(signal) { bit } else { 0 };
+    }
     dispose_raw(libc::SIGCHLD, Disposition::Default);
-    let mut found = if is_ignored(libc::SIGPIPE) { IGNORED } else { 0 };
     for stream in STREAMS {
         // SAFETY: the system call takes numbers, and fails if the descriptor is not open.
         if unsafe { libc::fcntl(stream, libc::F_GETFD) } < 0 {
@@ -43,11 +60,18 @@ pub fn stdout_was_closed() -> bool {
     FOUND.load(Ordering::Relaxed) & (1 << 1) != 0
 }
 
-/// Restores SIGPIPE and the standard streams to the state before `main`.
+/// Returns whether SIGPIPE was ignored when this process started.
+pub(crate) fn sigpipe_was_ignored() -> bool {
+    let found = FOUND.load(Ordering::Relaxed);
+    SIGNALS.iter().any(|changed| changed.signal == libc::SIGPIPE && found & changed.bit != 0)
+}
+
+/// Restores the signals and the standard streams to the state before `main`.
 pub(super) fn restore() {
     let found = FOUND.load(Ordering::Relaxed);
-    let pipe = if found & IGNORED == 0 { Disposition::Default } else { Disposition::Ignored };
-    dispose_raw(libc::SIGPIPE, pipe);
+    for Changed { signal, bit, .. } in SIGNALS {
+        dispose_raw(signal, if found & bit == 0 { Disposition::Default } else { Disposition::Ignored });
+    }
     for stream in STREAMS.into_iter().filter(|stream| found & (1 << stream) != 0) {
         // Close it at the exec and not now, so that an error of the exec can still be printed.
         // SAFETY: the system call takes numbers, and fails if the descriptor is not open.
@@ -55,9 +79,9 @@ pub(super) fn restore() {
     }
 }
 
-/// Ignores SIGPIPE again, as Rust's runtime does.
-pub(super) fn ignore_sigpipe() {
-    dispose_raw(libc::SIGPIPE, Disposition::Ignored);
+/// Sets the dispositions that the signals have in this process, after [`restore`].
+pub(super) fn change_again() {
+    SIGNALS.iter().for_each(|changed| dispose_raw(changed.signal, changed.own));
 }
 
 /// Duplicates the descriptor `number`. Both descriptors are closed in programs that this process starts.

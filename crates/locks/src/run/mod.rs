@@ -100,7 +100,7 @@ impl Names for Nameless {
 /// command.
 ///
 /// # Errors
-/// See [`Unattended`]. No process of the command is left then.
+/// See [`Unattended`]. No process of the command is left then, except those that cannot be ended.
 pub(crate) fn locks(
     command: &Command,
     words: &[OsString],

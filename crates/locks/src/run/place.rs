@@ -405,7 +405,14 @@ fn kind_of(number: u32) -> Option<LockKind> {
     .find_map(|(written, kind)| (written as u32 == number).then_some(kind))
 }
 
+/// A thread that has waited for this long had released a lock before, if it did: the next thread needs less time to
+/// acquire the lock and to record that.
+const RELEASED_BEFORE: Nanos = Nanos(500_000_000);
+
 /// Returns the thread that holds a lock, if other threads waited for the lock when the process ended.
+///
+/// The thread that acquired it last may have released it just before, and begun to wait for it again or for another
+/// lock. The area does not show the difference until the next thread has acquired the lock.
 fn held_by(entry: &Entry<'_>, written: &WrittenLock, threads: &[WrittenThread]) -> Reading<usize> {
     if written.open.is_empty() {
         return Err(Absent::because("no thread waited for it when the process ended"));
@@ -413,14 +420,21 @@ fn held_by(entry: &Entry<'_>, written: &WrittenLock, threads: &[WrittenThread]) 
     if !matches!(written.kind, LockKind::Mutex | LockKind::Spinlock) {
         return Err(Absent::because("several threads may hold it, or none"));
     }
-    // A thread that acquired the lock after a wait holds it until its wait is recorded; `last` does not name it yet.
+    // A thread that acquired the lock after a wait holds it until its wait is recorded; `last` does not name it.
     if let Some((thread, _)) = written.over.last() {
         return Ok(*thread);
+    }
+    if entry.u32(offset_of!(Lock, shared)) != 0 {
+        return Err(Absent::because("a thread of another process may hold it (a process-shared or robust mutex)"));
     }
     // Stored is the number plus one. Threads without an entry have a number that no entry has.
     let last = entry.u64(offset_of!(Lock, last)).checked_sub(1);
     let holder = threads.iter().position(|thread| Some(u64::from(thread.number)) == last && thread.ended.is_none());
-    holder.ok_or_else(|| Absent::because("the thread that acquired it last has ended or is not known"))
+    let holder = holder.ok_or_else(|| Absent::because("the thread that acquired it last has ended or is not known"))?;
+    if threads[holder].open.is_some_and(|wait| wait.time < RELEASED_BEFORE) {
+        return Err(Absent::because("the thread that acquired it last may have released it just before"));
+    }
+    Ok(holder)
 }
 
 /// Splits a key into its two numbers, each stored plus one.

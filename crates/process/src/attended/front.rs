@@ -35,7 +35,7 @@ const END_TIMES: u32 = 5_000;
 /// The calling process must have a single thread. From then on it blocks the signals that it forwards.
 ///
 /// # Errors
-/// See [`Unattended`]. No process of the command is left then.
+/// See [`Unattended`]. No process of the command is left then, except those that cannot be ended.
 pub fn attend<A: Attendant>(program: &Path, words: &[OsString], task: A::Task) -> Result<A::Run, Unattended> {
     let refused = |error: io::Error| Unattended::Refused(format!("its guardian could not be started: {error}"));
     let setup = Setup { task, passed: signals::to_pass_on(), ignored: signals::ignored() };

@@ -1,16 +1,19 @@
 //! The process group and process tree of a command. Finds out which signals went to the whole group, which processes
 //! are in the tree, and how long job control has stopped the command.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal};
 use steady_linux::cgroup::OwnGroup;
 use steady_linux::signals::{self, BlockedSignals};
 use steady_linux::{Root, procfs};
 use steady_model::Nanos;
+
+use crate::channel::timespec;
 
 /// Time to wait for a signal to the whole group. One system call of the sender signals all of the group, which is much
 /// shorter.
@@ -45,13 +48,19 @@ impl GroupSignals {
         self.children = true;
     }
 
-    /// Waits until a child changes its state.
-    pub(super) fn wait_for_children(&mut self) -> io::Result<()> {
-        while !self.children_changed()? {
-            // The wait ends by a signal or an interruption, and the loop checks again.
-            let _ = poll(&mut [PollFd::new(&self.held, PollFlags::IN)], None);
+    /// Waits for `limit` until a child changes its state. Returns whether one did. Other signals end the wait too.
+    pub(super) fn wait_for_children(&mut self, limit: Duration) -> io::Result<bool> {
+        if self.children_changed()? {
+            return Ok(true);
         }
-        Ok(())
+        self.wait_for_signal(limit);
+        self.children_changed()
+    }
+
+    /// Waits for a signal, for an interruption, or for `limit`.
+    fn wait_for_signal(&self, limit: Duration) {
+        let limit = timespec(Nanos(limit.as_nanos() as u64));
+        let _ = poll(&mut [PollFd::new(&self.held, PollFlags::IN)], Some(&limit));
     }
 
     /// Forwards a signal that the front received, unless the command received it too. SIGCONT is forwarded whenever the
@@ -75,9 +84,7 @@ impl GroupSignals {
     fn has_arrived(&mut self, signal: i32) -> io::Result<bool> {
         self.receive()?;
         if !self.arrived.contains(&signal) {
-            let limit = Timespec { tv_sec: 0, tv_nsec: SIGNAL_WAIT.as_nanos() as i64 };
-            // The wait ends by a signal or by time.
-            let _ = poll(&mut [PollFd::new(&self.held, PollFlags::IN)], Some(&limit));
+            self.wait_for_signal(SIGNAL_WAIT);
             self.receive()?;
         }
         let place = self.arrived.iter().position(|other| *other == signal);
@@ -102,14 +109,19 @@ impl AsFd for GroupSignals {
     }
 }
 
-/// Lists all descendants of this process, and all processes of the control group, if there is one.
+/// Lists all descendants of this process, parents before their children, and then all other processes of the control
+/// group, if there is one.
 pub fn members(group: Option<&OwnGroup>) -> Vec<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    let mut found = procfs::descendants(&Root::default(), own).unwrap_or_default();
-    found.extend(group.map(OwnGroup::processes).unwrap_or_default());
-    found.sort_unstable();
-    found.dedup();
-    found
+    let descendants = procfs::descendants(&Root::default(), own).unwrap_or_default();
+    without_duplicates(descendants, group.map(OwnGroup::processes).unwrap_or_default())
+}
+
+/// Appends those of `more` that are not in `first`. The order, which [`tree::cpu_time`](steady_linux::tree::cpu_time)
+/// depends on, stays: process ids start again at low numbers, so a child may have a lower one than its parent.
+fn without_duplicates(first: Vec<i32>, more: Vec<i32>) -> Vec<i32> {
+    let mut seen = HashSet::new();
+    first.into_iter().chain(more).filter(|pid| seen.insert(*pid)).collect()
 }
 
 /// Sends SIGTERM to all of the tree, and SIGCONT so that stopped processes can handle it.
@@ -162,6 +174,11 @@ impl Stops {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parents_stay_before_their_children() {
+        assert_eq!(without_duplicates(vec![9_000, 300, 301], vec![301, 17, 9_000, 17]), [9_000, 300, 301, 17]);
+    }
 
     #[test]
     fn stops_add_up_without_nesting() {

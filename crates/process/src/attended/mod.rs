@@ -40,7 +40,8 @@ pub enum Unattended {
     /// The command could not be executed. The value is the errno.
     #[error("{}", std::io::Error::from_raw_os_error(*.0))]
     NotStarted(i32),
-    /// Something that is needed is not available: a process, or a way to read what is limited.
+    /// Something that is needed is not available: a process, or a way to read what is limited. Or a process of the
+    /// command cannot be ended.
     #[error("{0}")]
     Refused(String),
     /// The guardian was killed, and the front killed the command.

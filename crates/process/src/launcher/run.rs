@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use rustix::process::Pid;
+use rustix::thread::CpuSet;
 use steady_linux::counters::Meter;
 use steady_linux::energy::{EnergyCount, EnergyMeter};
 use steady_linux::process::{self, Child, LeftOvers, OwnPeak, Reaped, Shedder};
@@ -284,9 +285,8 @@ impl RunContext {
     /// Whether the zombie ended on, or may use, another CPU than the launcher's.
     fn left_its_cpu(&self, pid: Pid) -> bool {
         let Some(pinned) = self.pinned else { return false };
-        let allowed = rustix::thread::sched_getaffinity(Some(pid));
-        let kept = allowed.is_ok_and(|set| set.is_set(pinned) && set.count() == 1);
-        !kept || procfs::process_stat(&Root::default(), number(pid)).is_ok_and(|stat| stat.cpu != pinned)
+        may_use_others(rustix::thread::sched_getaffinity(Some(pid)), pinned)
+            || procfs::process_stat(&Root::default(), number(pid)).is_ok_and(|stat| stat.cpu != pinned)
     }
 
     fn peak_memory(&self, reaped: &Reaped) -> Reading<Bytes> {
@@ -305,6 +305,12 @@ fn number(pid: Pid) -> i32 {
     pid.as_raw_nonzero().get()
 }
 
+/// Returns whether a process is known to be allowed on another CPU than `pinned`. It is not known on machines with more
+/// possible CPUs than a [`CpuSet`] has, where sched_getaffinity(2) fails with EINVAL.
+fn may_use_others(allowed: rustix::io::Result<CpuSet>, pinned: usize) -> bool {
+    allowed.is_ok_and(|set| !set.is_set(pinned) || set.count() != 1)
+}
+
 fn wrote_to_storage(pid: Pid) -> bool {
     procfs::storage_io(&Root::default(), number(pid)).is_ok_and(|io| io.written.0 > 0)
 }
@@ -318,4 +324,21 @@ pub fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftO
         return Ok(main.run_delay);
     }
     Err(Absent::because("only the main thread was read, and it did not use all CPU time of the run"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_affinity_is_not_a_change_of_cpu() {
+        let set = |cpus: &[usize]| {
+            let mut set = CpuSet::new();
+            cpus.iter().for_each(|cpu| set.set(*cpu));
+            Ok(set)
+        };
+        assert!(!may_use_others(set(&[3]), 3));
+        assert!(may_use_others(set(&[2]), 3) && may_use_others(set(&[2, 3]), 3));
+        assert!(!may_use_others(Err(rustix::io::Errno::INVAL), 3));
+    }
 }

@@ -26,7 +26,7 @@ const WARM_UP: &str = "warmup";
 pub type Instrument<'a> = &'a dyn Fn(Option<CounterScope>) -> Reading<Meter>;
 
 /// Main function of a launcher. The commands get `environment`, and `instrument` opens the counters. Returns when
-/// `steady` closes the connection or an error occurs. No descendant is left then.
+/// `steady` closes the connection or an error occurs. No descendant is left then, except those that cannot be ended.
 pub fn serve(environment: &[(OsString, OsString)], instrument: Instrument<'_>) {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else { return };
     let mut folder = None;

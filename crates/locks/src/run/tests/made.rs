@@ -149,6 +149,11 @@ impl AreaBuilder {
         self.put64(Self::at::<Lock>(place, tables::LOCKS, lock) + offset_of!(Lock, last), thread + 1);
     }
 
+    /// Marks a lock as one that other processes may hold.
+    pub(super) fn shared(&mut self, place: usize, lock: usize) {
+        self.put32(Self::at::<Lock>(place, tables::LOCKS, lock) + offset_of!(Lock, shared), 1);
+    }
+
     pub(super) fn waits(&mut self, place: usize, lock: usize, times: &[(u64, u32)]) {
         let at = Self::at::<Spread>(place, tables::WAITS, lock);
         times.iter().for_each(|(time, count)| self.put32(at + 4 * bucket_of(*time), *count));

@@ -3,6 +3,7 @@
 mod made;
 
 use proptest::prelude::*;
+use steady_feature::Record;
 use steady_feature::attended::AttendedCommand;
 use steady_model::{Nanos, Outcome, Reading, Timestamp};
 use steady_preload::area::{HEAD_BYTES, Kind, PLACE_BYTES};
@@ -87,6 +88,52 @@ fn waits_that_had_not_ended_are_reported_with_the_holder() {
     let first = found.threads.iter().find(|thread| thread.tid == 100).unwrap();
     assert_eq!((first.wait_joins, first.life), (Nanos(500 * MS), Nanos(1_000 * MS)));
     assert!(!found.processes[0].ended_itself);
+}
+
+/// Builds a process in which two threads each acquired one mutex last, and wait for the other one's since these times.
+fn waits_for_each_other(since: [u64; 2]) -> AreaBuilder {
+    let mut area = AreaBuilder::new(1);
+    area.process(0, 100, 0, 0);
+    for (number, since) in since.into_iter().enumerate() {
+        area.thread(0, 100 + number as u32, 0, 0, [0; 3]);
+        area.lock(0, 64 * (number as u64 + 1), Kind::Mutex, 1, 0, 0);
+        area.acquired_last_by(0, number, number as u64);
+        area.waits_for(0, number, Some(1 - number as u32), since);
+    }
+    area
+}
+
+fn is_deadlock(found: Found) -> bool {
+    record_of(found, LockOrder::Wait).facts().verdict == "deadlock"
+}
+
+#[test]
+fn a_thread_that_has_just_begun_to_wait_may_have_released_its_lock() {
+    for (since, expected) in [([499 * MS, 500 * MS], true), ([100 * MS, 501 * MS], false), ([999 * MS; 2], false)] {
+        let found = read(&waits_for_each_other(since).bytes[..], &facts());
+        let known = found.locks.iter().filter(|lock| lock.held_by.is_ok()).count();
+        assert_eq!(known, since.iter().filter(|since| **since <= 500 * MS).count(), "{since:?}");
+        assert_eq!(is_deadlock(found), expected, "{since:?}");
+    }
+    // A thread waits again for a lock that it has released, and that the next thread has not recorded yet.
+    let mut area = waits_for_each_other([300 * MS, 900 * MS]);
+    area.waits_for(0, 1, Some(1), 900 * MS);
+    assert!(!is_deadlock(read(&area.bytes[..], &facts())));
+}
+
+#[test]
+fn the_holder_of_a_mutex_that_processes_share_is_not_known() {
+    let mut area = waits_for_each_other([100 * MS; 2]);
+    assert!(is_deadlock(read(&area.bytes[..], &facts())));
+    area.shared(0, 1);
+    let found = read(&area.bytes[..], &facts());
+    assert!(found.locks[0].held_by.is_ok() != found.locks[1].held_by.is_ok(), "{found:?}");
+    assert!(!is_deadlock(found));
+    // A thread of this process that acquired it after a wait and has not released it is known to hold it.
+    area.thread(0, 102, 0, 0, [0; 3]);
+    area.waits_for(0, 2, Some(1), 50 * MS);
+    area.waited_until(0, 2, 0, 60 * MS);
+    assert!(read(&area.bytes[..], &facts()).locks.iter().all(|lock| lock.held_by.is_ok()));
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use steady_linux::cgroup::OwnGroup;
 use steady_linux::clock;
-use steady_linux::process::{self, Begun, Change, Child, Status};
+use steady_linux::process::{self, Begun, Change, Child, Killing, Status};
 use steady_model::{Nanos, Outcome};
 
 use super::group::{GroupSignals, Stops};
@@ -121,11 +121,15 @@ impl<A: Attendant> Guardian<A> {
     }
 
     /// Kills and reaps everything that is left. Returns how many processes were killed.
+    ///
+    /// # Errors
+    /// A process cannot be ended, or a system call failed.
     fn end(&mut self) -> io::Result<u32> {
         // The control group is killed as a whole, so that it cannot fork. The loop kills processes that are not in it,
         // or all of them if the kernel cannot kill a group.
         self.attendant.group().map(OwnGroup::kill);
         let mut killed = 0;
+        let mut killing = Killing::default();
         loop {
             match self.attendant.next() {
                 Ok(Next::Happened(Change::Ended(reaped))) => {
@@ -133,7 +137,7 @@ impl<A: Attendant> Guardian<A> {
                     self.attendant.reaped(&reaped);
                 }
                 Ok(Next::Happened(_) | Next::More) => {}
-                Ok(Next::Nothing) => process::kill_descendants(),
+                Ok(Next::Nothing) => killing.kill_descendants()?,
                 Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => return Ok(killed),
                 Err(error) => return Err(error),
             }
@@ -142,10 +146,14 @@ impl<A: Attendant> Guardian<A> {
 
     /// Kills the command, with its control group if it has one, and waits for the command itself, whose outcome is
     /// reported.
+    ///
+    /// # Errors
+    /// The command cannot be ended, or a system call failed.
     fn kill_command(&mut self) -> io::Result<(Outcome, Nanos)> {
         self.attendant.group().map(OwnGroup::kill);
-        // An error means that the command has already ended.
-        let _ = rustix::process::kill_process(self.child.pid, Signal::KILL);
+        let command = [self.child.pid.as_raw_nonzero().get()];
+        let mut killing = Killing::default();
+        let mut pause = killing.kill(&command)?;
         loop {
             match self.attendant.next()? {
                 Next::Happened(Change::Ended(reaped)) => {
@@ -155,7 +163,11 @@ impl<A: Attendant> Guardian<A> {
                     }
                 }
                 Next::Happened(_) | Next::More => {}
-                Next::Nothing => self.signals.wait_for_children()?,
+                Next::Nothing => {
+                    if !self.signals.wait_for_children(pause)? {
+                        pause = killing.kill(&command)?;
+                    }
+                }
             }
         }
     }
