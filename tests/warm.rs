@@ -148,6 +148,18 @@ fn signals_streams_and_limits_are_inherited_unchanged() {
         };
         assert_eq!(shell(&format!("{steady} warm --")), shell(""), "{setting}");
     }
+    // Shells do not pass on that SIGCHLD is ignored, so the command itself prints its signals.
+    let child = |before: &str| {
+        let text = format!("exec env --ignore-signal=CHLD {before} sed -n '/^SigIgn/p' /proc/self/status");
+        output_of(env.shell(&text).output().unwrap())
+    };
+    let usual = child("");
+    if usual.0 != 0 {
+        return steady::skip("an ignored SIGCHLD", "this env(1) cannot ignore signals");
+    }
+    assert_eq!(child(&format!("{steady} warm --")), usual);
+    let ignored = u64::from_str_radix(usual.1.trim_start_matches("SigIgn:").trim(), 16).unwrap();
+    assert_eq!(ignored >> 16 & 1, 1, "SIGCHLD, the 17th signal, is not ignored: {}", usual.1);
 }
 
 #[test]
@@ -247,6 +259,33 @@ fn tools_from_snapshots_show_the_program_of_a_process_from_a_snapshot() {
     let bash = fs::canonicalize("/bin/bash").unwrap();
     assert_eq!((status, stdout, stderr.as_str()), (0, format!("{}\nl\n", bash.display()), ""));
     assert!(env.launches("warm") >= 3, "{}", env.status());
+}
+
+/// A program may do what its name says. The name of a symbolic link counts, also for nohup(1) and similar programs,
+/// which start services.
+#[test]
+fn a_program_that_is_started_by_a_link_has_the_name_of_the_link() {
+    let Some(env) = available("a_program_that_is_started_by_a_link_has_the_name_of_the_link") else { return };
+    let path = |name: &str| env.folder().join(name).display().to_string();
+    for (program, copy, link) in [("/usr/bin/env", "multi", "nohup"), ("/usr/bin/readlink", "reads", "linked")] {
+        fs::copy(program, path(copy)).unwrap();
+        std::os::unix::fs::symlink(copy, path(link)).unwrap();
+        env.snapshot(&path(link));
+    }
+    env.snapshot("/bin/cat");
+    let run = |command: String| {
+        let before = env.launches("warm");
+        let (status, stdout, stderr) = env.run(&["sh", "-c", &format!("{command}; :")]);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{command}");
+        (env.launches("warm") - before, stdout)
+    };
+    let (launches, maps) = run(format!("{} /bin/cat /proc/self/maps", path("multi")));
+    assert!(launches == 2 && maps.contains("/snapshots/"), "{maps}");
+    let (launches, maps) = run(format!("{} /bin/cat /proc/self/maps", path("nohup")));
+    assert!(launches == 1 && !maps.contains("/snapshots/"), "{maps}");
+    for name in ["reads", "linked"] {
+        assert_eq!(run(format!("{} /proc/self/exe", path(name))), (1, format!("{}\n", path("reads"))), "{name}");
+    }
 }
 
 #[test]

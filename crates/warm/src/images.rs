@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use steady_linux::private::remove_own_tree;
 use steady_linux::{Root, clock};
 use steady_model::{Cold, Command, Nanos};
-use steady_preload::card::Card;
+use steady_preload::card::{Card, separator};
 
 use super::identity;
 use super::launch::{Launch, StartingProcess, is_current, launch};
@@ -45,6 +45,7 @@ struct Started {
     program: usize,
     /// The name that the kernel gives the process.
     name: OsString,
+    is_script: bool,
     words: Vec<OsString>,
 }
 
@@ -110,7 +111,7 @@ impl<'a> Images<'a> {
         }
         let name = path.file_name().unwrap_or_default().to_owned();
         let program = self.known(&program).map_err(|error| error.to_string())?;
-        Ok(Started { program, name, words })
+        Ok(Started { program, name, is_script: matches!(made, Made::Script(_)), words })
     }
 
     /// Returns the index of the program that was just captured, and adds it if it is new.
@@ -188,7 +189,8 @@ impl<'a> Images<'a> {
         for (command, started) in self.commands.iter().enumerate() {
             let own = now.join(command.to_string());
             create_private(&own)?;
-            let file = own.join(&started.name);
+            let separator = OsStr::new(separator(started.is_script));
+            let file = PathBuf::from([own.as_os_str(), &started.name].join(separator));
             fs::hard_link(&drawn[started.program], &file)?;
             snapshots.push(Snapshot { command, file, words: started.words.clone() });
         }

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use steady_preload::card::Outcome;
 
 use crate::fake::{Fake, compiled, output_text};
+use crate::fallbacks::opens_first;
 use crate::scripts::script;
 
 pub(crate) static CALLS: LazyLock<PathBuf> =
@@ -138,6 +139,22 @@ fn file_actions_are_performed_once() {
     fs::remove_dir_all(fake.copies(&fake.tool)).unwrap();
     assert_eq!(call(&fake, "spawn-once", program), "cold a b\n");
     assert_eq!((fake.count(Outcome::Warm), fake.count(Outcome::OtherName)), (1, 1));
+}
+
+#[test]
+fn file_actions_are_not_performed_again_after_one_has_failed() {
+    let fake = Fake::new();
+    let program = fake.tool.to_str().unwrap();
+    assert_eq!(call(&fake, "spawn-once-wrong", program), "Bad file descriptor\n");
+    assert!(fake.folder.join("once").exists());
+    assert_eq!((fake.count(Outcome::Warm), fake.count(Outcome::NotExecuted)), (0, 1));
+    if opens_first() {
+        // Snapshots that are open for writing cannot be executed, so the program starts as usual.
+        let snapshots = ["0/tool", "1/tool"].map(|copy| fake.copies(&fake.tool).join(copy));
+        let open = snapshots.map(|file| fs::File::options().append(true).open(file).unwrap());
+        assert_eq!(call(&fake, "spawn-dup2", program), "cold a b\n");
+        drop(open);
+    }
 }
 
 #[test]

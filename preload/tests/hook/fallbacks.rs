@@ -11,6 +11,7 @@ use steady_preload::card::{Card, FIRST_PROGRAM, Outcome, demand};
 use steady_preload::identity::Identity;
 use steady_preload::{CardDraft, WarmDraft};
 
+use crate::calls::CALLS;
 use crate::fake::{Fake, copy_program, identity, is_installed, output_text, text};
 
 /// Checks that the program is started normally, with this outcome.
@@ -143,7 +144,7 @@ except OSError as error: print(error.strerror)";
 }
 
 /// Returns whether the kernel opens a program before it reads the arguments (Linux 6.8).
-fn opens_first() -> bool {
+pub(crate) fn opens_first() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers =
         release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
@@ -237,6 +238,14 @@ fn excepted_programs() {
         assert_eq!(fake.sh(&script), format!("{expected}\n").repeat(3), "{list}");
         assert_eq!(fake.count(Outcome::Warm) - before, if expected == "warm" { 3 } else { 0 });
     }
+    // The list also applies to a program that is started with another environment.
+    let without_list = |list: &str| {
+        let run = |command: &mut Command| output_text(command.env("STEADY_WARM_EXCEPT", list).output().unwrap());
+        let cleared = run(fake.command("env").args(["-i", "./bin/tool", "a", "b"]));
+        [cleared, run(fake.command(&*CALLS).args(["execve-no-environment", "bin/tool"]))]
+    };
+    assert_eq!(without_list("tool"), ["cold a b\n"; 2]);
+    assert_eq!(without_list("other"), ["warm a b\n"; 2]);
     let fake = Fake::empty();
     assert_eq!(fake.sh("STEADY_WARM_EXCEPT=tool tool"), "cold\n");
     assert_eq!((fake.count(Outcome::NoCard), fake.requests().len()), (0, 0));

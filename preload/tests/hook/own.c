@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void show(int descriptor, const char *path) {
@@ -25,6 +28,12 @@ int main(int argc, char **argv, char **environment) {
     char own[64], buffer[PATH_MAX] = "";
     sprintf(own, "/proc/%d/exe", getpid());
     if (!strcmp(argv[1], "wait")) return puts("waits"), fflush(stdout), pause();
+    if (!strcmp(argv[1], "readlink-removed")) {
+        syscall(SYS_readlink, "/proc/self/exe", buffer, sizeof buffer);
+        unlink(buffer);
+        memset(buffer, 0, sizeof buffer);
+        argv[1] = "readlink";
+    }
     char *way = argv[1], *path = strcmp(argv[3], "by number") ? argv[3] : own;
     struct statx more;
     struct stat stat_;
@@ -58,6 +67,16 @@ int main(int argc, char **argv, char **environment) {
         show(open(path, O_CREAT | O_EXCL | O_WRONLY, 0640), NULL);
         printf("%o\n", stat(path, &stat_) ? 0 : stat_.st_mode & 0777);
     }
-    if (!strcmp(way, "execv")) execv(path, (char *[]){"own", "readlink", argv[2], "/proc/self/exe", NULL});
+    char *arguments[] = {"own", "readlink", argv[2], "/proc/self/exe", NULL};
+    if (strstr(way, "bound")) setenv("LD_BIND_NOW", "1", 1);
+    if (strstr(way, "gone")) unlink(argv[2]);
+    errno = 0;
+    if (!strncmp(way, "execv", 5)) execv(path, arguments);
+    if (!strncmp(way, "execl", 5)) execl(path, "own", "readlink", argv[2], "/proc/self/exe", NULL);
+    if (!strncmp(way, "spawn", 5)) {
+        pid_t child;
+        if (!(errno = posix_spawn(&child, path, NULL, NULL, arguments, environ))) waitpid(child, NULL, 0);
+    }
+    if (errno) puts(strerror(errno));
     return 0;
 }

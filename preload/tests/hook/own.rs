@@ -117,8 +117,42 @@ fn other_paths_are_unchanged() {
 fn a_program_can_start_itself_by_the_link() {
     let fake = with(&OWN);
     let path = fake.tool.to_str().unwrap();
-    assert_eq!(look(&fake, "execv", "/proc/self/exe"), format!("{} {path}\n", path.len()));
-    assert_eq!(fake.count(Outcome::Warm), 2);
+    for way in ["execv", "execl", "spawn"] {
+        let before = fake.count(Outcome::Warm);
+        assert_eq!(look(&fake, way, "/proc/self/exe"), format!("{} {path}\n", path.len()), "{way}");
+        assert_eq!(fake.count(Outcome::Warm), before + 2, "{way}");
+    }
+}
+
+/// If no snapshot may be used, the link leads to the program, because the snapshot would be executed without any check.
+#[test]
+fn a_program_that_starts_itself_without_a_snapshot_executes_its_file() {
+    let fake = with(&OWN);
+    let path = fake.tool.to_str().unwrap();
+    for way in ["execv-bound", "execl-bound", "spawn-bound"] {
+        for exe in ["/proc/self/exe", "by number"] {
+            let printed = format!("cold readlink {path} /proc/self/exe\n");
+            assert_eq!(look(&fake, way, exe), printed, "{way} {exe}");
+        }
+    }
+    // As without the hook, the link also leads to a program whose file was removed.
+    for way in ["execv-gone", "execl-gone", "spawn-gone"] {
+        let fake = with(&OWN);
+        let path = fake.tool.to_str().unwrap();
+        assert_eq!(look(&fake, way, "/proc/self/exe"), format!("{} {path}\n", path.len()), "{way}");
+    }
+}
+
+/// The name by which a program was started may be that of a symbolic link.
+#[test]
+fn the_own_link_of_a_program_with_another_name_leads_to_the_program() {
+    let fake = with(&OWN);
+    let other = fake.folder.join("bin/other");
+    let shown = format!("{} {}\n", fake.tool.as_os_str().len(), fake.tool.display());
+    // The snapshot may be removed or replaced while the program runs.
+    for way in ["readlink", "readlink-removed"] {
+        assert_eq!(fake.run(&["env", "tool", way, other.to_str().unwrap(), "/proc/self/exe"]), shown, "{way}");
+    }
 }
 
 /// A program that looks for a running service finds its file by every function.
@@ -142,9 +176,13 @@ fn links_of_other_processes_lead_to_their_programs() {
     let ask = |way: &str| fake.run(&[OWN.to_str().unwrap(), way, "/nothing", &exe]);
     let found = ["readlink", "stat", "fstatat", "open", "realpath"].map(ask);
     let in_folder = ask("in-folder");
+    let start = |way: &str| fake.run(&[OWN.to_str().unwrap(), way, path, &exe]);
+    let started = ["execv", "spawn", "execv-bound", "spawn-bound"].map(start);
     waits.kill().unwrap();
     waits.wait().unwrap();
     let shown = format!("{} {path}\n", path.len());
     assert_eq!(in_folder, format!("{} {shown}", inode.trim()));
-    assert_eq!(found, [shown, inode.clone(), inode.clone(), inode, format!("{path}\n")]);
+    assert_eq!(found, [shown.clone(), inode.clone(), inode.clone(), inode, format!("{path}\n")]);
+    let cold = format!("cold readlink {path} /proc/self/exe\n");
+    assert_eq!(started, [shown.clone(), shown, cold.clone(), cold]);
 }

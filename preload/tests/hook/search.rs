@@ -52,6 +52,32 @@ fn the_snapshot_is_of_the_program_found() {
     assert_eq!(fake.count(Outcome::Warm), 4 * 8);
 }
 
+/// File actions may change the directory to which an entry of PATH is relative.
+#[test]
+fn relative_entries_are_searched_after_the_file_actions() {
+    let fake = Fake::new();
+    fs::create_dir(fake.folder.join("bin/sub")).unwrap();
+    fake.script("sub/tool", "#!/bin/echo other\n");
+    let found = |path: &str| {
+        let path = path.replace('@', fake.folder.to_str().unwrap());
+        [true, false].map(|hook| {
+            let mut command = fake.command(&*CALLS);
+            command.env("PATH", &path).args(["spawnp-chdir", "tool"]);
+            if !hook {
+                command.env_remove("LD_PRELOAD");
+            }
+            output_text(command.output().expect("the program starts"))
+        })
+    };
+    for path in ["sub:@/bin", "/nothing:sub:@/bin", "/proc/self/cwd/sub:@/bin"] {
+        let [with, without] = found(path);
+        assert!(without.starts_with("other "), "{path}: {without}");
+        assert_eq!(with, without, "{path}");
+    }
+    assert_eq!((fake.count(Outcome::Warm), fake.count(Outcome::OtherWay)), (0, 3));
+    assert_eq!(found("/nothing:@/bin:sub"), ["warm a b\n", "cold a b\n"]);
+}
+
 #[test]
 fn ambiguous_searches_are_left_to_the_c_library() {
     let fake = Fake::new();

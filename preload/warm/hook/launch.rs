@@ -61,9 +61,14 @@ impl Launch {
         })
     }
 
+    /// Returns the path to execute.
+    pub(crate) fn path(&self) -> Option<&CStr> {
+        self.strings().next()
+    }
+
     /// Executes the path. Further strings replace the caller's first argument.
     pub(crate) fn execute(&self, arguments: Strings, environment: Strings, execute: Execute<'_>) -> Error {
-        let Some(path) = self.strings().next() else { return ENOENT };
+        let Some(path) = self.path() else { return ENOENT };
         if self.strings == 1 {
             return execute(path, arguments, environment);
         }

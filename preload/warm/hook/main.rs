@@ -6,9 +6,9 @@
 //!
 //! It runs where little is allowed: in the child of vfork(2), which shares its parent's memory; between fork(2) and
 //! execve(2) in a process with threads; on the smallest thread stacks. It takes no locks and uses less than 2.5 KiB of
-//! stack (larger buffers are mapped). It stores nothing in its own memory but addresses, which are the same for every
-//! thread that stores them. It reads memory of the caller only if the kernel could read it. In every doubtful case it
-//! calls the real function.
+//! stack, or 3.5 KiB for a link `/proc/PID/exe` (larger buffers are mapped). It stores nothing in its own memory but
+//! addresses, which are the same for every thread that stores them. It reads memory of the caller only if the kernel
+//! could read it. In every doubtful case it calls the real function.
 #![no_std]
 
 mod buffer;

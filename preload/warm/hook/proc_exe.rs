@@ -24,26 +24,13 @@ pub(crate) fn is_secure() -> bool {
     unsafe { getauxval(AT_SECURE) != 0 }
 }
 
-/// The path of a program whose process runs from a snapshot.
-pub(crate) enum ProgramFile {
-    /// The calling process's program.
-    Own(&'static CStr),
-    /// The program of another process.
-    Other(Mapped),
-}
+/// The path of a program whose process runs from a snapshot: `found` of the scratch memory.
+pub(crate) struct ProgramFile(Mapped);
 
 impl ProgramFile {
     pub(crate) fn path(&mut self) -> Option<&CStr> {
-        match self {
-            ProgramFile::Own(path) => Some(path),
-            ProgramFile::Other(mapped) => mapped.get().found.path(),
-        }
+        self.0.get().found.path()
     }
-}
-
-/// Returns the program's path if the calling process runs from a snapshot and `path` is its own link `/proc/.../exe`.
-pub(crate) fn own_program_of_link(path: &CStr) -> Option<&'static CStr> {
-    if is_own_process(process_in_link(path)?) { own_program() } else { None }
 }
 
 /// Returns the program's path if `path`, relative to `directory`, is the link `exe` in `/proc` of a process that runs
@@ -54,9 +41,9 @@ pub(crate) fn program_of_link(directory: c_int, path: &CStr) -> Option<ProgramFi
     }
     let process = process_in_link(path)?;
     if is_own_process(process) {
-        return own_program().map(ProgramFile::Own);
+        return own_program();
     }
-    decimal(process).and_then(|_| program_of_other(path)).map(ProgramFile::Other)
+    decimal(process).and_then(|_| program_of_other(path))
 }
 
 /// Like [`program_of_link`], for the path `exe` in `directory`, which may be that of a process.
@@ -78,14 +65,25 @@ fn is_own_process(process: &[u8]) -> bool {
     matches!(process, b"self" | b"thread-self") || decimal(process) == Some(calls::getpid())
 }
 
+/// Returns the program that the calling process runs from a snapshot. The path by which it was executed is in the
+/// directory of the program, but may have another name. The file of the snapshot has the program's name.
 #[inline(never)]
-fn own_program() -> Option<&'static CStr> {
-    runs_from_snapshot().then(executed_path)?
+fn own_program() -> Option<ProgramFile> {
+    let mut mapped = Mapped::new()?;
+    let Scratch { memory, found, .. } = mapped.get();
+    let link = &mut memory.link;
+    if !link.fill(|buffer| calls::readlink(c"/proc/self/exe", buffer)) {
+        return None;
+    }
+    key_of_snapshot(link.bytes())?;
+    let snapshot = link.bytes().strip_suffix(b" (deleted)").unwrap_or(link.bytes());
+    found.push(split(executed_path()?.to_bytes())[0]).push(split(snapshot)[1]).path()?;
+    Some(ProgramFile(mapped))
 }
 
 /// Returns the program that another process runs from a snapshot, as the card names it.
 #[inline(never)]
-fn program_of_other(path: &CStr) -> Option<Mapped> {
+fn program_of_other(path: &CStr) -> Option<ProgramFile> {
     let mut mapped = Mapped::new()?;
     let Scratch { memory, found, .. } = mapped.get();
     let Memory { store, card, link, .. } = memory;
@@ -97,7 +95,7 @@ fn program_of_other(path: &CStr) -> Option<Mapped> {
     let Lookup::Card(length) = store.card(key, card) else { return None };
     let Card::Warm(warm) = Card::parse(card.get(..length)?)? else { return None };
     found.push(warm.program.to_bytes()).path()?;
-    Some(mapped)
+    Some(ProgramFile(mapped))
 }
 
 /// Returns the key of the program whose snapshot has this path.
@@ -117,19 +115,18 @@ fn decimal(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// Returns whether /proc/self/exe is a snapshot in the hook's store.
-fn runs_from_snapshot() -> bool {
-    let mut found = [0; 512];
-    let length = calls::readlink(c"/proc/self/exe", &mut found);
-    length.ok().and_then(|length| found.get(..length)).and_then(key_of_snapshot).is_some()
+/// Splits a path into its directory, with the slash, and its last part.
+fn split(path: &[u8]) -> [&[u8]; 2] {
+    let name = path.rsplit(|&letter| letter == b'/').next().unwrap_or(path);
+    [path.strip_suffix(name).unwrap_or(&[]), name]
 }
 
 /// Returns the last part of the path by which the program was executed.
 pub(crate) fn own_name() -> Option<&'static [u8]> {
-    executed_path().and_then(|path| path.to_bytes().rsplit(|&letter| letter == b'/').next())
+    executed_path().map(|path| split(path.to_bytes())[1])
 }
 
-/// Returns the program's path, from AT_EXECFN. The stub replaces the snapshot's path there.
+/// Returns the path by which the program was executed, from AT_EXECFN. The stub replaces the snapshot's path there.
 fn executed_path() -> Option<&'static CStr> {
     // SAFETY: takes a number.
     let path = unsafe { getauxval(AT_EXECFN) };

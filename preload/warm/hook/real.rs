@@ -46,6 +46,7 @@ macro_rules! functions {
         /// Looks up all functions.
         pub(crate) fn look_up_all() {
             environ();
+            first_environment();
             $(let _ = $name();)*
         }
     };
@@ -64,6 +65,18 @@ pub(crate) fn environ() -> *const *const c_char {
     let variable = look_up(&FOUND, RTLD_DEFAULT, "environ\0").cast::<*const *const c_char>();
     // SAFETY: the address is that of the C library's variable, or null.
     if variable.is_null() { ptr::null() } else { unsafe { *variable } }
+}
+
+/// Returns the environment that the process was started with, or null. It is on the stack behind the number of the
+/// arguments, the arguments and a null pointer. The process may have changed it.
+pub(crate) fn first_environment() -> *const *const c_char {
+    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+    let variable = look_up(&FOUND, RTLD_DEFAULT, "__libc_stack_end\0").cast::<*const usize>();
+    if variable.is_null() {
+        return ptr::null();
+    }
+    // SAFETY: the address is that of ld.so's variable, which contains the address of the number of arguments.
+    unsafe { (*variable).add(**variable + 2).cast() }
 }
 
 /// Sets errno to ENOSYS and returns -1: the result of an interposed function that the C library does not have.

@@ -3,20 +3,21 @@
 use core::ffi::{CStr, c_char};
 use core::ptr;
 
-use super::buffer::NumberText;
+use super::buffer::{NumberText, PathBuffer};
 use super::calls::{self, AT_FDCWD, ENOENT, Error};
-use super::card::{OBSERVED, OBSERVED_VARIABLE, Outcome};
+use super::card::{OBSERVED, OBSERVED_VARIABLE, Outcome, separator};
 use super::counters::{self, LaunchCounters};
 use super::decide::{self, Selected};
 use super::launch::{self, Launch, Script};
 use super::pointers::{is_vector, is_vector_of_strings};
+use super::proc_exe::ProgramFile;
 use super::scratch::{Mapped, Memory, Scratch};
 use super::store::{self, Store};
 use super::target::{Invocation, Program, Strings, Target, is_excepted, request_snapshot};
 use super::{environment, process};
 
 /// The function that executes a path with arguments and environment. Returns an errno. Functions like posix_spawn(3)
-/// return [`SUCCESS`].
+/// return [`SUCCESS`]; execve(2) does not return then.
 pub(crate) type Execute<'a> = &'a mut dyn FnMut(&CStr, Strings, Strings) -> Error;
 
 pub(crate) const SUCCESS: Error = Error(0);
@@ -31,10 +32,31 @@ enum Prepared {
     WithoutHook,
 }
 
-/// Starts the program from a snapshot, or without the hook. Returns whether it was started; if not, the real function
-/// must be called.
+/// Starts the program from a snapshot, or without the hook. Returns the result; none if the real function must be
+/// called.
+pub(crate) fn start(program: Program<'_>, invocation: Invocation, execute: Execute<'_>) -> Option<Error> {
+    match program.of_link() {
+        Some(file) => start_program_of_link(file, invocation, execute),
+        None => start_program(program, invocation, execute),
+    }
+}
+
+/// Starts the program of a process that runs from a snapshot, by its own path. The real function would follow the link,
+/// and execute the snapshot without any check. It is called only if the program's file cannot be executed any more.
 #[inline(never)]
-pub(crate) fn start(program: Program<'_>, invocation: Invocation, execute: Execute<'_>) -> bool {
+fn start_program_of_link(mut file: ProgramFile, invocation: Invocation, execute: Execute<'_>) -> Option<Error> {
+    let mut path = PathBuffer::empty();
+    path.push(file.path()?.to_bytes());
+    drop(file);
+    let path = path.path()?;
+    start_program(Program::Path(path), invocation, execute).or_else(|| {
+        let result = execute(path, invocation.arguments, invocation.environment);
+        (result == SUCCESS || invocation.has_file_actions).then_some(result)
+    })
+}
+
+#[inline(never)]
+fn start_program(program: Program<'_>, invocation: Invocation, execute: Execute<'_>) -> Option<Error> {
     let Invocation { arguments, environment, has_file_actions } = invocation;
     // The kernel checks the strings of arguments, but with file actions that would be too late, after they were
     // performed.
@@ -42,12 +64,12 @@ pub(crate) fn start(program: Program<'_>, invocation: Invocation, execute: Execu
         && (!has_file_actions || is_vector_of_strings(arguments))
         && is_vector_of_strings(environment);
     if !readable {
-        return false;
+        return None;
     }
-    let Some(mut mapped) = Mapped::new() else { return false };
+    let mut mapped = Mapped::new()?;
     let prepared = prepare(program, invocation, mapped.get());
     match prepared {
-        Prepared::Normal => false,
+        Prepared::Normal => None,
         Prepared::WithoutHook => start_without_hook(mapped, invocation, execute),
         Prepared::Warm { slot } => execute_snapshot(mapped, slot, invocation, execute),
     }
@@ -55,18 +77,21 @@ pub(crate) fn start(program: Program<'_>, invocation: Invocation, execute: Execu
 
 /// Executes a snapshot. The scratch memory is released before that.
 #[inline(never)]
-fn execute_snapshot(mut mapped: Mapped, slot: u32, invocation: Invocation, execute: Execute<'_>) -> bool {
+fn execute_snapshot(mut mapped: Mapped, slot: u32, invocation: Invocation, execute: Execute<'_>) -> Option<Error> {
     let launch = mapped.get().launch.clone();
     drop(mapped);
-    let started = launch.execute(invocation.arguments, invocation.environment, execute) == SUCCESS;
-    if !started {
-        let observed = observed_counter(invocation.environment);
-        let counted = LaunchCounters { outcome: Outcome::Warm, program: slot, observed };
-        let program = decide::normal_counter(slot);
-        let actual = LaunchCounters { outcome: Outcome::NotExecuted, program, observed: 0 };
-        counters::correct(counted, actual);
+    let result = launch.execute(invocation.arguments, invocation.environment, execute);
+    if result == SUCCESS {
+        return Some(result);
     }
-    started
+    let observed = observed_counter(invocation.environment);
+    let counted = LaunchCounters { outcome: Outcome::Warm, program: slot, observed };
+    let program = decide::normal_counter(slot);
+    let actual = LaunchCounters { outcome: Outcome::NotExecuted, program, observed: 0 };
+    counters::correct(counted, actual);
+    // The real function would perform the file actions again. It is called only if the snapshot is the reason.
+    let is_executable = |path| calls::check_executable(AT_FDCWD, path, 0).is_ok();
+    (invocation.has_file_actions && launch.path().is_some_and(is_executable)).then_some(result)
 }
 
 /// Counts a launch that is left to the real function because the hook does not support its form.
@@ -156,7 +181,8 @@ fn assemble(
     let slot = selected.slot;
     let failed = |outcome, request| Fallback { outcome: Some(outcome), request, slot: decide::normal_counter(slot) };
     let copy = NumberText::new(selected.copy);
-    let parts: [&[u8]; 6] = [b"/snapshots/", selected.key.as_bytes(), b"/", copy.bytes(), b"/", selected.name];
+    let before_name = separator(script.interpreter().is_some()).as_bytes();
+    let parts: [&[u8]; 6] = [b"/snapshots/", selected.key.as_bytes(), b"/", copy.bytes(), before_name, selected.name];
     let path = store.path(&parts).ok_or(failed(Outcome::NotExecuted, false))?;
     match decide::identity_of(path) {
         // It was modified, truncated or replaced: the keeper captures it again.
@@ -202,18 +228,22 @@ fn prepare_without_hook(target: &Target<'_>, launch: &mut Launch) -> bool {
     target.flags == 0 && target.directory == AT_FDCWD && launch.add(target.path.to_bytes())
 }
 
-/// Starts the program. Returns whether it could.
-fn start_without_hook(mapped: Mapped, invocation: Invocation, execute: Execute<'_>) -> bool {
+/// Starts the program. Returns none if it could not.
+fn start_without_hook(mapped: Mapped, invocation: Invocation, execute: Execute<'_>) -> Option<Error> {
     match environment::entries(invocation.environment).take(MOST_VARIABLES).count() {
         0..FEW_VARIABLES => execute_without_hook::<FEW_VARIABLES>(mapped, invocation, execute),
         FEW_VARIABLES..MOST_VARIABLES => execute_without_hook::<MOST_VARIABLES>(mapped, invocation, execute),
-        _ => false,
+        _ => None,
     }
 }
 
 #[inline(never)]
-fn execute_without_hook<const ROOM: usize>(mut mapped: Mapped, invocation: Invocation, execute: Execute<'_>) -> bool {
-    let Some(hook) = store::hook_path() else { return false };
+fn execute_without_hook<const ROOM: usize>(
+    mut mapped: Mapped,
+    invocation: Invocation,
+    execute: Execute<'_>,
+) -> Option<Error> {
+    let hook = store::hook_path()?;
     let Invocation { arguments, environment, .. } = invocation;
     let launch = mapped.get().launch.clone();
     drop(mapped);
@@ -226,5 +256,6 @@ fn execute_without_hook<const ROOM: usize>(mut mapped: Mapped, invocation: Invoc
         count += 1;
     }
     // If the hook was not in the environment, the real function starts the program.
-    count < environment::entries(environment).count() && launch.execute(arguments, kept.as_ptr(), execute) == SUCCESS
+    let is_shorter = count < environment::entries(environment).count();
+    is_shorter.then(|| launch.execute(arguments, kept.as_ptr(), execute)).filter(|result| *result == SUCCESS)
 }

@@ -6,8 +6,10 @@ use super::buffer::{PathBuffer, descriptor_link};
 use super::calls::{self, AT_FDCWD, ENOENT, ENOTDIR};
 use super::card::{EXCEPT_VARIABLE, demand, excepts};
 use super::identity::Identity;
+use super::pointers::is_vector_of_strings;
+use super::proc_exe::{ProgramFile, program_of_link};
 use super::store::Store;
-use super::{counters, environment, proc_exe, real};
+use super::{counters, environment, real};
 
 /// A null-terminated vector of strings.
 pub(crate) type Strings = *const *const c_char;
@@ -21,6 +23,17 @@ pub(crate) enum Program<'a> {
     Name(&'a CStr),
     /// As in execveat(2): relative to a directory, or a descriptor with AT_EMPTY_PATH.
     At { directory: c_int, path: &'a CStr, flags: c_int },
+}
+
+impl Program<'_> {
+    /// Returns the program's file if it is named by a link in `/proc` to a snapshot.
+    pub(crate) fn of_link(self) -> Option<ProgramFile> {
+        match self {
+            Program::Path(path) | Program::Name(path) => program_of_link(AT_FDCWD, path),
+            Program::At { directory, path, flags: 0 } => program_of_link(directory, path),
+            Program::At { .. } => None,
+        }
+    }
 }
 
 /// The other arguments of the caller.
@@ -49,39 +62,43 @@ pub(crate) struct Target<'a> {
 impl<'a> Target<'a> {
     /// Resolves the program; none if it is not found. `found` is a buffer for its path.
     pub(crate) fn new(program: Program<'a>, invocation: Invocation, found: &'a mut PathBuffer) -> Option<Self> {
-        let Invocation { arguments, environment, .. } = invocation;
+        let Invocation { arguments, environment, has_file_actions } = invocation;
         let (directory, path, flags) = match program {
             Program::Path(path) => (AT_FDCWD, path, 0),
-            Program::Name(name) => (AT_FDCWD, find_in_path(name, found)?, 0),
+            Program::Name(name) => (AT_FDCWD, find_in_path(name, has_file_actions, found)?, 0),
             Program::At { directory, path, flags } => (directory, path, flags),
         };
-        if let Some(path) = proc_exe::own_program_of_link(path).filter(|_| flags == 0) {
-            return Some(Target { directory, path, flags, arguments, environment, name: None });
-        }
         let name = path.to_bytes().rsplit(|&letter| letter == b'/').next().filter(|_| flags == 0);
         Some(Target { directory, path, flags, arguments, environment, name })
     }
 
     /// Returns whether the path leads to the same file for all descriptors and working directories.
     pub(crate) fn is_stable(&self) -> bool {
-        let path = self.path.to_bytes();
-        path.starts_with(b"/") && !path.starts_with(b"/proc/") && !path.starts_with(b"/dev/")
+        is_stable(self.path)
     }
 }
 
-/// Returns whether the user has excepted the program with this path (`steady warm --except`).
+fn is_stable(path: &CStr) -> bool {
+    let path = path.to_bytes();
+    path.starts_with(b"/") && !path.starts_with(b"/proc/") && !path.starts_with(b"/dev/")
+}
+
+/// Returns whether the user has excepted the program with this path (`steady warm --except`). The caller may have
+/// cleared the environment of the program. Then the one that the caller was started with has the list.
 pub(crate) fn is_excepted(target: &Target<'_>, path: &CStr) -> bool {
-    environment::value(target.environment, EXCEPT_VARIABLE.as_bytes())
-        .is_some_and(|list| excepts(list, path.to_bytes()))
+    let list = |environment| environment::value(environment, EXCEPT_VARIABLE.as_bytes());
+    let own = || Some(real::first_environment()).filter(|&own| is_vector_of_strings(own)).and_then(list);
+    list(target.environment).or_else(own).is_some_and(|list| excepts(list, path.to_bytes()))
 }
 
 /// The default of PATH in the C library.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
 /// Finds the program that execvp(3) and posix_spawnp(3) would execute: the first file of this name in PATH. Returns
-/// none if there is none, or if the C library would continue after an error other than ENOENT and ENOTDIR.
+/// none if there is none, or if the C library would continue after an error other than ENOENT and ENOTDIR. With file
+/// actions the search ends at the first path that they may lead to another file.
 #[inline(never)]
-fn find_in_path<'a>(name: &'a CStr, path: &'a mut PathBuffer) -> Option<&'a CStr> {
+fn find_in_path<'a>(name: &'a CStr, has_file_actions: bool, path: &'a mut PathBuffer) -> Option<&'a CStr> {
     let letters = name.to_bytes();
     if letters.is_empty() {
         return None;
@@ -97,6 +114,9 @@ fn find_in_path<'a>(name: &'a CStr, path: &'a mut PathBuffer) -> Option<&'a CStr
             path.push(directory).push(b"/");
         }
         let candidate = path.push(letters).path()?;
+        if has_file_actions && !is_stable(candidate) {
+            return path.path();
+        }
         match calls::stat(candidate) {
             Ok(_) => {
                 calls::check_access(AT_FDCWD, candidate, 0).ok()?;

@@ -10,7 +10,8 @@
 //! - `snapshots/KEY/N/NAME`: its snapshots, N from 0. NAME is the last part of the path that the caller executes,
 //!   because the kernel names the process after it. For each name of a program (`dash`, and `sh` by a symbolic link)
 //!   and of its scripts there is a symbolic link to the same file, whose ctime in the card stays valid that way. If the
-//!   caller passes a descriptor, NAME is the name in the card;
+//!   caller passes a descriptor, NAME is the name in the card. For a script the path has two slashes before NAME, see
+//!   [`separator`];
 //! - `wanted/KEY`: a request to the keeper: a symbolic link to the absolute path of a program or script that was
 //!   started without a valid card, or by a name that its snapshots do not have yet. The hook creates it with one system
 //!   call; the keeper reads and removes it;
@@ -44,6 +45,13 @@ pub const EXCEPT_VARIABLE: &str = "STEADY_WARM_EXCEPT";
 /// The environment variable that a process passes to programs to have its own launches from a snapshot counted in
 /// [`OBSERVED`]: its process number. The programs inherit the variable, but have other numbers.
 pub const OBSERVED_VARIABLE: &str = "STEADY_WARM_OBSERVED";
+
+/// Returns what precedes the name in the path by which a snapshot is executed. Two slashes tell the stub that the name
+/// is that of a script.
+#[must_use]
+pub const fn separator(is_script: bool) -> &'static str {
+    if is_script { "//" } else { "/" }
+}
 
 /// Returns whether a list of paths and names, separated by colons, contains this path or its last part.
 #[must_use]

@@ -41,7 +41,7 @@ pub struct Table {
     pub program_entry: u64,
     /// AT_BASE of the program when it is loaded normally.
     pub interpreter: u64,
-    /// AT_EXECFN: the address of the program's path, in the snapshot. The stub executes this path if it fails.
+    /// The address of the program's path, in the snapshot. The stub executes this path if it fails.
     pub program_path: u64,
     /// The operand of FLDENV: the x87 control, status and tag words, and the pointers of its last instruction and
     /// operand.
@@ -119,7 +119,7 @@ pub mod kind {
     pub const RANDOM: u32 = 6;
     /// AT_PLATFORM: the address of the platform's name.
     pub const PLATFORM: u32 = 7;
-    /// AT_EXECFN: the address of the program's path.
+    /// AT_EXECFN: the address of the path by which the program was executed.
     pub const EXECFN: u32 = 8;
     /// The address of the first argument; 0 if there is none.
     pub const ARGV0: u32 = 9;

@@ -31,6 +31,8 @@ pub(crate) struct Launch {
     pub(crate) platform: u64,
     /// AT_SYSINFO_EHDR: the address of the vDSO.
     pub(crate) vdso: u64,
+    /// AT_EXECFN: the path by which the process was executed.
+    pub(crate) executed: u64,
     /// AT_SECURE: whether the program must not trust its environment.
     pub(crate) secure: bool,
     /// The thread id, once it is known.
@@ -63,6 +65,7 @@ impl Launch {
                 random: core::ptr::null(),
                 platform: 0,
                 vdso: 0,
+                executed: 0,
                 secure: false,
                 thread: 0,
             };
@@ -81,6 +84,7 @@ impl Launch {
             match kind {
                 0 => return,
                 AT_PLATFORM => self.platform = value,
+                AT_EXECFN => self.executed = value,
                 AT_SECURE => self.secure = value != 0,
                 AT_RANDOM => self.random = value as *const u64,
                 AT_SYSINFO_EHDR => self.vdso = value,
@@ -88,6 +92,37 @@ impl Launch {
             }
             pair = pair.wrapping_add(1);
         }
+    }
+
+    /// Replaces the path by which the process was executed, which is that of the snapshot, by one in the program's
+    /// directory with the name by which the program was started. Programs with several names may depend on it. For a
+    /// script that is the name of its interpreter, argument 0. Two slashes before the snapshot's name mark a script.
+    ///
+    /// # Safety
+    /// The path and the arguments must be the kernel's, and the table that of this snapshot.
+    pub(crate) unsafe fn set_executed_path(&mut self, table: &Table) {
+        let [path, program] = [self.executed, table.program_path];
+        self.executed = program;
+        if path == 0 {
+            return;
+        }
+        // SAFETY: the addresses are those of NUL-terminated strings. The new path is written only if it is not longer
+        // than the old one, so the name, at the end of the old one, is not overwritten before it is read.
+        unsafe {
+            let mut name = last_part(path);
+            let is_script = name >= path + 2 && ((name - 2) as *const u8).read() == b'/';
+            if is_script && self.count > 0 {
+                name = last_part(self.arguments.read());
+            }
+            let own_name = last_part(program);
+            let [directory, length] = [own_name - program, end_of_string(name) - name];
+            if is_equal(name, own_name) || directory + length > end_of_string(path) - path {
+                return;
+            }
+            copy(program, path, directory);
+            copy(name, path + directory, length);
+        }
+        self.executed = path;
     }
 
     /// Replaces the values that describe the snapshot's file by those of the program.
@@ -106,7 +141,7 @@ impl Launch {
                     AT_PHNUM => *value = table.program_header_count,
                     AT_BASE => *value = table.interpreter,
                     AT_ENTRY => *value = table.program_entry,
-                    AT_EXECFN => *value = table.program_path,
+                    AT_EXECFN => *value = self.executed,
                     _ => {}
                 }
             }
@@ -151,6 +186,53 @@ impl Launch {
                 executable: u32::MAX,
             });
         }
+    }
+}
+
+/// Returns the address after the last slash of a string; 0 for 0.
+///
+/// # Safety
+/// `text` must be 0 or the address of a NUL-terminated string.
+pub(crate) unsafe fn last_part(text: u64) -> u64 {
+    let mut part = text;
+    let mut at = text;
+    if text != 0 {
+        // SAFETY: guaranteed by the caller.
+        while let letter @ 1.. = unsafe { (at as *const u8).read() } {
+            at += 1;
+            if letter == b'/' {
+                part = at;
+            }
+        }
+    }
+    part
+}
+
+/// Returns whether two strings are equal.
+///
+/// # Safety
+/// Both must be addresses of NUL-terminated strings.
+unsafe fn is_equal(one: u64, other: u64) -> bool {
+    let mut at = 0;
+    loop {
+        // SAFETY: guaranteed by the caller; no byte before this one is the end of a string.
+        let [one, other] = unsafe { [((one + at) as *const u8).read(), ((other + at) as *const u8).read()] };
+        if one != other || one == 0 {
+            return one == other;
+        }
+        at += 1;
+    }
+}
+
+/// Copies bytes in ascending order.
+///
+/// # Safety
+/// Both ranges must be mapped, and the second must be writable.
+unsafe fn copy(from: u64, to: u64, bytes: u64) {
+    for at in 0..bytes {
+        // A volatile write, because there is no memcpy that the compiler could call instead.
+        // SAFETY: guaranteed by the caller.
+        unsafe { ((to + at) as *mut u8).write_volatile(((from + at) as *const u8).read()) };
     }
 }
 

@@ -100,6 +100,8 @@ unsafe fn execute(launch: &mut Launch, table: &Table) -> bool {
             calls::set_robust_list(table.robust_list, table.robust_list_bytes);
         }
     }
+    // SAFETY: the strings are the kernel's, and nothing has changed them.
+    unsafe { launch.set_executed_path(table) };
     // SAFETY: the patched words are mapped, and writable until they are protected below.
     if !unsafe { patch::apply(patches, launch, table) } {
         return false;

@@ -1,7 +1,7 @@
 //! Patches the words that differ from launch to launch.
 
 use crate::calls;
-use crate::launch::Launch;
+use crate::launch::{Launch, last_part};
 use crate::table::{MOST_DRAWN, Patch, Table, kind};
 
 /// The C library rotates mangled pointers left by this many bits.
@@ -30,7 +30,7 @@ pub(crate) unsafe fn apply(patches: &[Patch], launch: &Launch, table: &Table) ->
             kind::AUXILIARY => launch.auxiliary as u64,
             kind::RANDOM => launch.random as u64,
             kind::PLATFORM if launch.platform != 0 => launch.platform,
-            kind::EXECFN => table.program_path,
+            kind::EXECFN => launch.executed,
             // SAFETY: argv ends with a null pointer.
             kind::ARGV0 => unsafe { launch.arguments.read() },
             // SAFETY: as above.
@@ -66,23 +66,4 @@ pub(crate) unsafe fn apply(patches: &[Patch], launch: &Launch, table: &Table) ->
         }
     }
     true
-}
-
-/// Returns the address after the last slash of a string; 0 for 0.
-///
-/// # Safety
-/// `text` must be 0 or the address of a NUL-terminated string.
-unsafe fn last_part(text: u64) -> u64 {
-    let mut part = text;
-    let mut at = text;
-    if text != 0 {
-        // SAFETY: guaranteed by the caller.
-        while let letter @ 1.. = unsafe { (at as *const u8).read() } {
-            at += 1;
-            if letter == b'/' {
-                part = at;
-            }
-        }
-    }
-    part
 }

@@ -103,14 +103,14 @@ pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsS
         keeper.capture_requested()?;
         keeper.renew()?;
         let is_over = keeper.is_over()?;
-        if is_over || (keeper.last.is_some() && keeper.queue.next().is_none()) {
+        let now = clock::monotonic();
+        // Without credit, attempts that are due must wait too.
+        let next = if keeper.waits_for_credit { Some(now + CREDIT_LOOK) } else { keeper.queue.next() };
+        if is_over || (keeper.last.is_some() && next.is_none()) {
             return Ok(());
         }
-        let now = clock::monotonic();
-        let patience = if keeper.waits_for_credit { CREDIT_LOOK } else { LOOK };
         let last = keeper.last.unwrap_or(now + LOOK);
-        let until = keeper.queue.next().unwrap_or(now + LOOK).min(last).min(now + patience);
-        keeper.watch.wait(until - now, keeper.last.is_some())?;
+        keeper.watch.wait(next.unwrap_or(last).min(last) - now, keeper.last.is_some())?;
     }
 }
 
@@ -155,6 +155,7 @@ impl<C: Capturer> Keeper<'_, '_, C> {
             self.waits_for_credit = false;
             let now = clock::monotonic();
             let requests = self.maker.store().requests()?;
+            self.queue.keep_only(&requests.iter().map(|request| request.key.as_str()).collect());
             let Some(request) = requests.into_iter().find(|request| self.queue.is_due(&request.key, now)) else {
                 return Ok(());
             };

@@ -1,6 +1,6 @@
 //! Programs whose capture failed, with the time of the next attempt.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use steady_model::Nanos;
 
@@ -50,6 +50,11 @@ impl Queue {
         self.put_off.remove(key);
     }
 
+    /// Forgets the failures of all programs but those with these keys.
+    pub(super) fn keep_only(&mut self, keys: &HashSet<&str>) {
+        self.put_off.retain(|key, _| keys.contains(key.as_str()));
+    }
+
     /// Returns the number of launches of a program when its snapshots were created, or `now` if that is not known.
     pub(super) fn launches(&mut self, key: &str, now: u64) -> &u64 {
         self.launches.entry(key.to_owned()).or_insert(now)
@@ -82,5 +87,16 @@ mod tests {
         assert!(queue.is_due("a", now));
         queue.give_up("a");
         assert!(!queue.is_due("a", now) && queue.next().is_none());
+    }
+
+    #[test]
+    fn programs_that_are_not_requested_any_more_are_not_retried() {
+        let (mut queue, now) = (Queue::default(), Nanos(1_000));
+        queue.put_off("a", now);
+        queue.put_off("b", now + FIRST);
+        queue.keep_only(&HashSet::from(["b", "c"]));
+        assert_eq!(queue.next(), Some(now + FIRST + FIRST));
+        queue.keep_only(&HashSet::new());
+        assert_eq!(queue.next(), None);
     }
 }

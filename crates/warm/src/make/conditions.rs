@@ -25,6 +25,9 @@ const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// How long before the first capture a file must have changed last. File systems take timestamps from a coarse clock,
 /// so two changes within one tick have the same timestamp.
 const SETTLED: Nanos = Nanos(50_000_000);
+/// How much longer ago that must be if the timestamp may have no fractions: some file systems round down to a second,
+/// others to two seconds.
+const WHOLE_SECONDS: Nanos = Nanos(2_000_000_000);
 
 /// Files with their identities; `None` for files that do not exist.
 pub(super) type Files = Vec<(CString, Option<Identity>)>;
@@ -93,7 +96,8 @@ fn absent_part(path: &Path) -> io::Result<&Path> {
 /// Checks that a file changed last well before a moment, so that any change since then shows in its timestamps.
 fn settled(path: &Path, file: &Identity, moment: Nanos) -> Result<(), Stop> {
     let nanos = |time: Time| i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanoseconds);
-    if nanos(file.changed) + i128::from(SETTLED.0) > i128::from(moment.0) {
+    let whole_seconds = if file.changed.nanoseconds == 0 { WHOLE_SECONDS } else { Nanos::ZERO };
+    if nanos(file.changed) + i128::from((SETTLED + whole_seconds).0) > i128::from(moment.0) {
         return Err(Stop::unsettled(&format!("'{}' was changed a moment ago", path.display())));
     }
     match identity::is_ambiguous(path) {
@@ -134,6 +138,17 @@ impl From<Refusal> for Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_timestamp_without_fractions_must_be_older() {
+        let settles_after = |nanoseconds: i64| {
+            let file = Identity { changed: Time { seconds: 1_000, nanoseconds }, ..Identity::default() };
+            let millis = (0..3_000)
+                .find(|millis| settled(&std::env::temp_dir(), &file, Nanos((1_000_000 + millis) * 1_000_000)).is_ok());
+            millis.unwrap()
+        };
+        assert_eq!((settles_after(1_000_000), settles_after(0)), (51, 2_050));
+    }
 
     #[test]
     fn a_missing_path_is_reduced_to_its_first_missing_directory() {

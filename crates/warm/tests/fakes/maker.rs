@@ -508,6 +508,36 @@ fn a_capture_fulfils_the_request_for_its_program() {
     assert_eq!(bench.store.requests().unwrap().len(), 1);
 }
 
+/// A keeper uses no CPU time while it waits: neither for the next attempt to capture a program that does not exist any
+/// more, nor for credit.
+#[test]
+fn a_keeper_sleeps_while_it_waits() {
+    let keep = |name: &str, change: fn(&Path, &mut Fake)| {
+        let bench = Bench::new(name);
+        bench.request(&bench.program);
+        let mut fake = Fake::default();
+        change(&bench.program, &mut fake);
+        let (mut child, command) = sleeping("2");
+        let before = clock::thread_cpu();
+        keeper::keep(&mut Maker::new(&bench.store, &mut fake, vec![]), command, OsStr::new("")).unwrap();
+        child.wait().unwrap();
+        let used = clock::thread_cpu() - before;
+        assert_eq!(bench.store.requests().unwrap(), [], "{name}");
+        used
+    };
+    let vanishes = keep("vanishes", |program, fake| {
+        let program = program.to_owned();
+        fake.failed = Some("no process");
+        fake.during_first = Some(Rc::new(move || fs::remove_file(&program).unwrap()));
+    });
+    // The program changes during a capture that uses more than a keeper may use.
+    let credit = keep("credit", |program, fake| {
+        fake.changes = Some((1, program.to_owned()));
+        fake.cpu = Some(|captures| Nanos(1_000_000_000_000 * captures));
+    });
+    assert!(vanishes.max(credit) < Nanos(300_000_000), "{vanishes:?} {credit:?}");
+}
+
 /// The most often launched programs come first, and captures use no more CPU time than launches have saved until the
 /// command has ended.
 #[test]

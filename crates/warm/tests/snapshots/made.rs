@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -78,6 +79,30 @@ fn stacks_of_threads_follow_the_limit_of_the_launch() {
         for file in snapshots.files() {
             assert_eq!(limited(file), usual, "{kibibytes} KiB");
         }
+    }
+}
+
+/// The path by which it was executed (AT_EXECFN) is in its directory, with the name of the snapshot's path. Two slashes
+/// before that mark a script: then the name is that of argument 0, the interpreter.
+#[test]
+fn a_program_sees_the_name_by_which_it_was_started() {
+    let Some((folder, snapshots)) = made("name", &[]) else { return };
+    for file in snapshots.files() {
+        let directory = file.parent().expect("a directory").display().to_string();
+        symlink("made", format!("{directory}/other")).expect("a link can be created");
+        let shown = |script: &str, name: &str| {
+            let words = ["-c", script, "sh", &directory, name];
+            text(&Command::new("bash").args(words).output().expect("there is a shell").stdout).to_owned()
+        };
+        let expected = |name: &str| format!("{}\nbye\n", folder.0.join(name).display());
+        let by_path = "exec -a \"$2\" \"$1\"/other name";
+        assert_eq!(shown(by_path, "any"), expected("other"));
+        assert_eq!(shown(by_path, ""), expected("other"));
+        assert_eq!(shown("exec -a \"$2\" \"$1\"/made name", "other"), expected("made"));
+        assert_eq!(shown("exec -a \"$2\" \"$1\"//other name", "/bin/shell"), expected("shell"));
+        assert_eq!(shown("exec -a \"$2\" \"$1\"//other name", "/bin/made"), expected("made"));
+        // The new path would be longer than that of the snapshot, which it replaces.
+        assert_eq!(shown("cd \"$1\"; ./other name", ""), expected("made"));
     }
 }
 

@@ -79,6 +79,8 @@ static int secure(void) {
     return 0;
 }
 
+static int name(void) { return puts((char *)getauxval(AT_EXECFN)) < 0; }
+
 static int report(int count, char **words) {
     int modules = 0;
     dl_iterate_phdr(module, &modules);
@@ -101,6 +103,7 @@ int main(int count, char **words) {
     case 'w': alarm(30); return pause();
     case 'm': return memory();
     case 't': return threads();
+    case 'n': return name();
     case 'l': return late(words[2]);
     default: return report(count, words);
     }

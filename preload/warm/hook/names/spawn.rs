@@ -23,14 +23,15 @@ struct OtherArguments {
     attributes: *const c_void,
 }
 
-/// Starts a program from a snapshot. Returns whether it was started.
-fn attempt(program: Program<'_>, others: OtherArguments, arguments: Strings, environment: Strings) -> bool {
+/// Starts a program from a snapshot. Returns the result; none if the real function must be called.
+fn attempt(program: Program<'_>, others: OtherArguments, arguments: Strings, environment: Strings) -> Option<c_int> {
     // SAFETY: if not null, it points to such a structure.
     let has_file_actions = !others.actions.is_null() && unsafe { (*others.actions).used } != 0;
     let invocation = Invocation { arguments, environment, has_file_actions };
-    start::start(program, invocation, &mut |path, arguments, environment| {
+    let result = start::start(program, invocation, &mut |path, arguments, environment| {
         Error(real_spawn(path.as_ptr(), others, arguments, environment))
-    })
+    });
+    result.map(|error| error.0)
 }
 
 fn real_spawn(path: *const c_char, others: OtherArguments, arguments: Strings, environment: Strings) -> c_int {
@@ -51,12 +52,8 @@ unsafe extern "C" fn posix_spawn(
     environment: Strings,
 ) -> c_int {
     let others = OtherArguments { pid, actions, attributes };
-    if let Some(path) = Prober::new().text(path)
-        && attempt(Program::Path(path), others, arguments, environment)
-    {
-        return 0;
-    }
-    real_spawn(path, others, arguments, environment)
+    let result = Prober::new().text(path).and_then(|path| attempt(Program::Path(path), others, arguments, environment));
+    result.unwrap_or_else(|| real_spawn(path, others, arguments, environment))
 }
 
 #[unsafe(no_mangle)]
@@ -69,14 +66,12 @@ unsafe extern "C" fn posix_spawnp(
     environment: Strings,
 ) -> c_int {
     let others = OtherArguments { pid, actions, attributes };
-    if let Some(name) = Prober::new().text(name)
-        && attempt(Program::Name(name), others, arguments, environment)
-    {
-        return 0;
-    }
-    real!(
-        posix_spawnp(pid, name, actions, attributes, arguments, environment)
-            as fn(*mut c_int, *const c_char, *const FileActions, *const c_void, Strings, Strings) -> c_int,
-        else real::missing()
-    )
+    let result = Prober::new().text(name).and_then(|name| attempt(Program::Name(name), others, arguments, environment));
+    result.unwrap_or_else(|| {
+        real!(
+            posix_spawnp(pid, name, actions, attributes, arguments, environment)
+                as fn(*mut c_int, *const c_char, *const FileActions, *const c_void, Strings, Strings) -> c_int,
+            else real::missing()
+        )
+    })
 }

@@ -9,7 +9,7 @@ use crate::record::{
     BenchSession, BenchTrial, BreakEven, LaunchMode, Measure, ModeFigures, PaidBack, Spent, finite, of_mode,
 };
 use steady_model::{Absent, Reading, Verdict};
-use steady_stats::{MIN_PAIRS, mean, shift, weights};
+use steady_stats::{MIN_PAIRS, mean, shift};
 
 const ALPHA: f64 = 0.05;
 
@@ -73,8 +73,9 @@ impl<'a> Pair<'a> {
 fn of(runs: &[Pair<'_>], time: fn(&Spent) -> f64, taking: fn(&Pair<'_>) -> f64) -> PaidBack {
     let both = |run: &Pair<'_>| run.warm.launches_seconds.len().min(run.normal.launches_seconds.len());
     let launches = runs.iter().map(both).min().unwrap_or(0);
-    let all = |session: &BenchSession| session.launches_seconds.iter().map(time).sum::<f64>();
-    let weights = weights(&runs.iter().map(|run| (all(run.normal), all(run.warm))).collect::<Vec<_>>());
+    // All runs count equally. Weights from the costs would prefer runs with cheap normal launches, because launches from
+    // a snapshot cost far less, and the gain would seem smaller than it is.
+    let weights = vec![1.0; runs.len()];
     let takings: Vec<f64> = runs.iter().map(taking).collect();
     let mut behind = takings.clone();
     let (mut means, mut surely) = (Vec::with_capacity(launches), Vec::with_capacity(launches));
@@ -199,6 +200,24 @@ mod tests {
         assert_eq!(stated(0.9, Verdict::Faster), paid(&extrapolated, LaunchMode::OnDemand));
         assert_eq!(stated(0.9, Verdict::Undecided), [(Some(3), false, Some(3)), (None, false, None)]);
         assert_eq!(stated(0.1, Verdict::Faster), [(None, false, None); 2]);
+    }
+
+    /// In half of the runs a normal launch costs 80, in the other half 120. Four launches gain 360 on average, and the
+    /// capture costs 350.
+    #[test]
+    fn runs_with_expensive_launches_count_as_much_as_others() {
+        let mut trial = BenchTrial::default();
+        for run in 0..8 {
+            let normal = [80, 120][run % 2];
+            trial.push_run(vec![
+                session(LaunchMode::OnDemand, 1_000, &[normal; 4], 0),
+                session(LaunchMode::Normal, 100, &[normal; 4], 0),
+                session(LaunchMode::Prewarm, 1_350, &[10; 4], 0),
+            ]);
+        }
+        let [wall, cpu] = paid(&trial, LaunchMode::Prewarm);
+        assert_eq!((wall.0, wall.1), (Some(4), false));
+        assert_eq!(wall, cpu);
     }
 
     #[test]
