@@ -461,6 +461,19 @@ fn names_are_listed_and_filtered() {
     assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
 }
 
+#[test]
+fn listed_names_are_the_same_in_every_locale_and_cannot_change_the_terminal() {
+    let costs = "10 µs → x 1\n\u{1b}[31mred 1\n";
+    let repository = suite("bench-list-letters", costs, costs);
+    for locale in ["C", "C.UTF-8"] {
+        let words = ["bench", "--adapter", "adapter.toml", "--rev", "old..HEAD", "--list"];
+        let (status, names, stderr) = output_of(steady(&repository, &words).env("LC_ALL", locale).output().unwrap());
+        assert_eq!((status, names.as_str()), (0, "10 µs → x\n\\u{1b}[31mred\n"), "{stderr}");
+    }
+    let (status, _, stderr) = bench(&repository, &["--rev", "old..HEAD", "--list", "--format", "json"]);
+    assert!(status == 2 && stderr.contains("cannot be used with"), "{stderr}");
+}
+
 /// The number of pairs in the log of a run that has not ended: it has a line for each.
 fn logged_pairs(repository: &Repository) -> u32 {
     let folder = repository.folder.join("data/steady");

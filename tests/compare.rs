@@ -3,10 +3,11 @@
 mod steady;
 
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Command};
 
 use serde_json::Value;
-use steady::{json, primary, run, scratch, work};
+use steady::{eventually, json, primary, run, scratch, steady, work};
 
 #[test]
 fn more_work_is_slower_and_less_is_faster() {
@@ -417,4 +418,75 @@ fn a_hanging_command_is_not_said_to_need_a_larger_budget_if_failures_are_ignored
     let (status, _, stderr) = run(&["compare", "--no-history", "-i", "--budget", "1s", "sleep 100", "true"]);
     assert_eq!(status, 2, "{stderr}");
     assert!(stderr.contains("so its duration is not known") && stderr.contains("--timeout"), "{stderr}");
+}
+
+#[test]
+fn the_time_of_setup_is_not_part_of_the_budget() {
+    // It runs for each command.
+    let report = json(0, &["--no-history", "--budget", "1s", "--setup", "sleep 1.5", "true", "true"]);
+    assert!(report["pairs"].as_u64() >= Some(6), "{report}");
+    assert!(report["elapsed_seconds"].as_f64() < Some(3.0), "{report}");
+}
+
+/// Starts a comparison of a command with itself that runs until it is interrupted.
+fn endless(cleanups: &[&str], command: &str) -> Child {
+    let mut steady = steady();
+    steady.args(["compare", "--no-history", "--quiet", "--budget", "10m"]);
+    for cleanup in cleanups {
+        steady.args(["--cleanup", cleanup]);
+    }
+    steady.args([command, command]).spawn().unwrap()
+}
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn no_run_is_left_when_the_cleanup_starts() {
+    let (process, notes) = (scratch("run-at-cleanup"), scratch("cleanup-notes"));
+    let [pid, found] = [&process, &notes].map(|path| path.display().to_string());
+    let cleanup = format!("kill -0 $(cat {pid}) && echo running >>{found}; echo cleanup >>{found}");
+    let mut child = endless(&[&cleanup], &format!("sh -c 'echo $$ >{pid}; exec sleep 600'"));
+    assert!(eventually(|| fs::read_to_string(&process).is_ok_and(|text| text.ends_with('\n'))));
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "cleanup\ncleanup\n");
+    fs::remove_file(process).unwrap();
+    fs::remove_file(notes).unwrap();
+}
+
+#[test]
+fn a_further_signal_ends_a_cleanup_that_hangs() {
+    let (ready, cleaning) = (scratch("ready-to-clean"), scratch("cleaning"));
+    let exists = |path: &Path| eventually(|| path.exists());
+    let cleanup = format!("touch {}; sleep 600", cleaning.display());
+    let mut child = endless(&[&cleanup, "true"], &format!("sh -c 'touch {}; sleep 600'", ready.display()));
+    assert!(exists(&ready));
+    interrupt(&child);
+    let has_begun = exists(&cleaning);
+    interrupt(&child);
+    let mut status = None;
+    let has_ended = eventually(|| {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    let _ = child.kill();
+    assert!(has_begun && has_ended);
+    assert_eq!(status.and_then(|status| status.code()), Some(130));
+    fs::remove_file(ready).unwrap();
+    fs::remove_file(cleaning).unwrap();
+}
+
+/// After the cleanup, a command may fail in another way.
+#[test]
+fn a_command_that_was_cleaned_up_is_not_run_again() {
+    let data = scratch("cleaned-up").display().to_string();
+    let (setup, cleanup) = (format!("echo x >{data}"), format!("rm -f {data}"));
+    let command = format!("sh -c 'cat {data} && exit 3'");
+    let words = ["compare", "--no-history", "--setup", &setup, "--cleanup", &cleanup, &command, &command];
+    let (status, _, stderr) = run(&words);
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.contains("exited with status 3; --show-output shows its output"), "{stderr}");
+    assert!(!stderr.contains("run once more") && !stderr.contains("No such file"), "{stderr}");
 }

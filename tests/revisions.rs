@@ -118,6 +118,22 @@ fn work_compares_the_working_tree_with_its_uncommitted_changes() {
     assert!(repository.leftovers().is_empty());
 }
 
+/// A commit while the first revision is built must not hide the changes of the working tree.
+#[test]
+fn work_is_relative_to_the_commit_at_the_start() {
+    let repository = two_commits("moving");
+    repository.write("sub/data", "three\n");
+    let commit = "-c user.name=t -c user.email=t@t commit -qam moved";
+    let build = format!("git -C {} {commit} || true", repository.repo().display());
+    // An even seed builds the revisions in their order.
+    let args = ["--seed", "2", "--runs", "2", "--show-output", "--rev", "HEAD..WORK", "--build", &build];
+    let (status, _, stderr) = repository.run(&[&args[..], &["sh -c 'cat sub/data >&2'"]].concat());
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(repository.git(&["log", "-1", "--format=%s"]).trim(), "moved");
+    assert!(stderr.contains("two\n") && stderr.contains("three\n"), "{stderr}");
+    assert!(repository.leftovers().is_empty());
+}
+
 fn index_of(repository: &Repository) -> Vec<u8> {
     fs::read(repository.repo().join(".git/index")).unwrap()
 }

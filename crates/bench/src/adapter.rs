@@ -504,6 +504,10 @@ mod tests {
         let criterion = running("criterion", "a b/{name}", TIME);
         assert!(criterion.contains("|^a b/\\{name\\}$|"), "{criterion}");
         assert!(criterion.contains("|--warm-up-time|0.030|--measurement-time|0.100"), "{criterion}");
+        let divan = running("divan", "a::b", COUNT);
+        assert!(divan.ends_with("|sh|./p|a::b|70|20"), "{divan}");
+        // With a limit that a run can reach, the iterations of two runs would differ.
+        assert!(divan.contains(" --min-time 0 --max-time 1000000 "), "{divan}");
         let pytest = running("pytest-benchmark", "tests/a.py::b[c d]", TIME);
         assert!(pytest.ends_with("|--benchmark-max-time=0.100|-q|tests/a.py::b[c d]"), "{pytest}");
     }
@@ -535,6 +539,97 @@ mod tests {
         let go = "noise\nsteady: BenchmarkA\nsteady: BenchmarkB/x-2\n";
         assert_eq!(names("go", go), ["BenchmarkA", "BenchmarkB/x-2"]);
         assert_eq!(names("google-benchmark", "BM_a\nBM_b/8\nBM_a\n"), ["BM_a", "BM_b/8"]);
+        let vitest = "connected\nsteady: a.bench.ts > sort > native\nsteady: a.bench.ts > x\nclosed\n";
+        assert_eq!(names("vitest", vitest), ["a.bench.ts > sort > native", "a.bench.ts > x"]);
+    }
+
+    /// A program of Google Benchmark that also prints lines of its own.
+    const GOOGLE: &str = r#"#!/bin/sh
+echo "8 threads"
+case "$*" in
+*fail*) exit 3 ;;
+"--benchmark_list_tests=true") printf '%s\n' BM_a 'BM_b<unsigned long>/8' ;;
+"--benchmark_list_tests=true --benchmark_filter=^$") echo "Failed to match any benchmarks against regex: ^$" >&2 ;;
+*) exit 4 ;;
+esac
+echo "done (100 %)"
+"#;
+
+    #[test]
+    fn lines_that_a_program_of_google_benchmark_always_prints_are_no_names() {
+        let folder = std::env::temp_dir().join(format!("steady-google-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let adapter = known("google-benchmark");
+        let listed = |script: &str| {
+            let program = folder.join("program");
+            fs::write(&program, script).unwrap();
+            // A file that is still open for writing in a process that another test has started cannot be executed.
+            let words = adapter.listing("PROGRAM", "");
+            let words: Vec<String> = words.iter().map(|word| word.replace("\"$0\"", "sh \"$0\"")).collect();
+            let mut command = std::process::Command::new(&words[0]);
+            let words = words[1..].iter().map(|word| word.replace("PROGRAM", &program.display().to_string()));
+            let output = command.args(words).output().unwrap();
+            let printed = String::from_utf8(output.stdout).unwrap();
+            (output.status.code(), adapter.names(&printed).unwrap())
+        };
+        let names = ["BM_a", "BM_b<unsigned long>/8"].map(str::to_owned).to_vec();
+        assert_eq!(listed(GOOGLE), (Some(0), names.clone()));
+        let silent: String =
+            GOOGLE.lines().filter(|line| !line.starts_with("echo")).map(|line| format!("{line}\n")).collect();
+        assert_eq!(listed(&silent), (Some(0), names));
+        let without = silent.replace("printf '%s\\n' BM_a 'BM_b<unsigned long>/8'", ":");
+        assert_eq!(listed(&without), (Some(0), vec![]));
+        let (status, printed) = listed(&GOOGLE.replace("*fail*", "*list*"));
+        assert_eq!((status, &printed[..]), (Some(3), &["8 threads".to_owned()][..]));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// What a benchmark with the name `median` prints, without the lines about the machine.
+    const MEDIAN: &str = r#"{
+  "benchmarks": [
+    {
+      "name": "median_mean",
+      "run_name": "median",
+      "run_type": "aggregate",
+      "aggregate_name": "mean",
+      "aggregate_unit": "time",
+      "iterations": 3,
+      "real_time": 9.1e+00,
+      "cpu_time": 9.0e+00,
+      "time_unit": "ns"
+    },
+    {
+      "name": "median_median",
+      "run_name": "median",
+      "run_type": "aggregate",
+      "aggregate_name": "median",
+      "aggregate_unit": "time",
+      "iterations": 3,
+      "real_time": 8.5e+00,
+      "cpu_time": 8.4e+00,
+      "time_unit": "ns"
+    },
+    {
+      "name": "median_cv",
+      "run_name": "median",
+      "run_type": "aggregate",
+      "aggregate_name": "cv",
+      "aggregate_unit": "percentage",
+      "iterations": 3,
+      "real_time": 2.5e-02,
+      "cpu_time": 2.4e-02,
+      "time_unit": "ns"
+    }
+  ]
+}
+"#;
+
+    #[test]
+    fn a_benchmark_of_google_benchmark_may_be_called_median() {
+        let adapter = known("google-benchmark");
+        let values = adapter.metrics.iter().map(|source| Extractor::new(source).unwrap().value(MEDIAN.as_bytes()));
+        let nanoseconds: Vec<f64> = values.map(|value| (value.unwrap() * 1e10).round() / 10.0).collect();
+        assert_eq!(nanoseconds, [8.5, 8.4]);
     }
 
     #[test]

@@ -166,7 +166,12 @@ fn document(record: &SuiteRecord) -> Document {
 fn sorted(record: &SuiteRecord, is_wanted: impl Fn(&Benchmark) -> bool) -> Vec<&Benchmark> {
     let mut chosen: Vec<&Benchmark> = record.benchmarks.iter().filter(|one| is_wanted(one)).collect();
     let worse = if more_is_better(record) { -1.0 } else { 1.0 };
-    let change = |one: &Benchmark| one.change.as_ref().map_or(f64::NEG_INFINITY, |change| worse * *change);
+    let change = |one: &Benchmark| match (&one.change, one.verdict) {
+        (Ok(change), _) => worse * *change,
+        // Without a ratio, the change is larger than all others.
+        (Err(_), Verdict::Slower) => f64::INFINITY,
+        (Err(_), _) => f64::NEG_INFINITY,
+    };
     chosen.sort_by(|one, other| change(other).partial_cmp(&change(one)).unwrap_or(Ordering::Equal));
     chosen
 }

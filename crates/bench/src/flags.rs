@@ -48,6 +48,19 @@ Exit status:
   125  steady itself failed
   130  interrupted";
 
+/// The options about the report, which a list of names does not have.
+const REPORT: [&str; 9] = [
+    "format",
+    "export_json",
+    "export_csv",
+    "export_markdown",
+    "export_asciidoc",
+    "export_orgmode",
+    "export_html",
+    "quiet",
+    "samples",
+];
+
 /// The options of `steady bench`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -100,7 +113,7 @@ pub(crate) struct BenchFlags {
     pub(crate) shard: Option<(usize, usize)>,
 
     /// Print the names of the benchmarks, and do not measure
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = REPORT)]
     pub(crate) list: bool,
 
     /// The maximum time to measure, for the whole suite. Builds, and listing the benchmarks, do not count
@@ -214,6 +227,18 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_names_has_no_options_of_reports() {
+        let parse = |words: &[&str]| {
+            let command = BenchFlags::augment_args(clap::Command::new("bench"));
+            command.try_get_matches_from([&["bench", "--list"], words].concat()).map_err(|error| error.kind())
+        };
+        assert!(parse(&["--filter", "a"]).is_ok());
+        for words in [&["--format", "json"][..], &["--export-html", "x"], &["--quiet"], &["--samples"]] {
+            assert_eq!(parse(words).unwrap_err(), clap::error::ErrorKind::ArgumentConflict, "{words:?}");
+        }
+    }
 
     #[test]
     fn filters_select_names() {

@@ -118,7 +118,7 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
         }
     }
     let more = more_is_better(&record);
-    let metrics = record.metrics.len();
+    let (primary, metrics) = (record.primary(), record.metrics.len());
     let (least, resolution) = (least(alpha / suite), record.resolution_ratio);
     for (benchmark, estimate) in record.benchmarks.iter_mut().zip(estimates) {
         let Some(samples) = &benchmark.samples else { continue };
@@ -127,6 +127,11 @@ pub fn judged(mut record: SuiteRecord) -> SuiteRecord {
         benchmark.cpu = medians(samples, Quantity::Cpu).ok_or_else(|| Absent::because("there are no pairs"));
         benchmark.mean = estimate.as_ref().and_then(|weighed| mean_change(weighed, resolution));
         conclude(benchmark, estimate, more, least);
+        if let Some(side) = benchmark.zero_side(primary).filter(|_| benchmark.failed.is_none()) {
+            let which = if side == Side::Old { "old" } else { "new" };
+            let why = Absent(format!("the {which} build reports 0 in most runs, so there is no ratio"));
+            (benchmark.change, benchmark.interval) = (Err(why.clone()), Err(why));
+        }
     }
     for at in 0..record.benchmarks.len() {
         record.benchmarks[at].condition = condition(&record, &record.benchmarks[at]);
@@ -207,7 +212,13 @@ fn condition(record: &SuiteRecord, benchmark: &Benchmark) -> Option<GateState> {
     let metric = record.metric()?;
     let of = |interval: &Reading<Interval>| fail_if.evaluate(metric, benchmark.verdict, interval);
     let is_open = |mean: &MeanChange| of(&mean.interval) != GateState::DoesNotHold;
-    Some(match of(&benchmark.interval) {
+    let zero_side = benchmark.zero_side(record.primary()).filter(|_| benchmark.verdict.is_difference());
+    // A value that was 0 exceeds every limit, and one that becomes 0 falls by 100 %.
+    let without_ratio = zero_side.map(|side| {
+        let change = if side == Side::Old { f64::INFINITY } else { -1.0 };
+        Ok(Interval { low: change, high: change })
+    });
+    Some(match of(without_ratio.as_ref().unwrap_or(&benchmark.interval)) {
         GateState::DoesNotHold if benchmark.mean.as_ref().is_some_and(is_open) => GateState::Open,
         state => state,
     })

@@ -19,21 +19,22 @@ mod suite;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use clap::{ArgMatches, FromArgMatches};
 use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Feature, Interrupt, LogKind, RecordKind, Session, Status, chosen_cpus};
 use steady_linux::clock;
 use steady_model::{Absent, Activity, Ending, Metric, MetricSource, Nanos, Seed};
+use steady_render::letters::one_line;
 
 use flags::BenchFlags;
-use log::Line;
 use machine::{RunOptions, SuiteMachine};
 use suite::Suite;
 
 pub use adapter::{Adapter, Amount, Sampling};
 pub use judge::judged;
-pub use log::logged;
+pub use log::{LogWriter, logged};
 pub use record::{
     BenchLook, Benchmark, Build, Compared, ErrorRate, Medians, Runs, SCHEMA, Samples, Side, SuiteRecord, Unmeasured,
 };
@@ -73,14 +74,15 @@ fn run_here(flags: &BenchFlags, session: &mut dyn Session) -> Result<u8, Failure
     let seed = session.seed(flags.seed)?;
     let mut suite = suite::open(flags, seed, &readable, session).map_err(signalled)?;
     if flags.list {
-        let names = suite.entries.iter().map(|entry| format!("{}\n", entry.name)).collect::<String>();
+        let names = suite.entries.iter().map(|entry| format!("{}\n", one_line(&entry.name))).collect::<String>();
         if !suite.unmeasured.is_empty() {
             let others: Vec<String> =
                 suite.unmeasured.iter().map(|one| format!("'{}' ({})", one.name, one.reason)).collect();
             session.notice(&format!("not in both builds: {}", others.join(", ")));
         }
         suite.remove(session);
-        session.print(&names)?;
+        // Unlike the text of a report, names have the same letters in every locale, so that --filter selects them.
+        session.save("--list", Path::new("-"), &names)?;
         return Ok(0);
     }
     let measured = measured(flags, seed, &mut suite, &readable, session);
@@ -169,6 +171,7 @@ fn measured(
     let benchmarks = if count == 1 { "1 benchmark".to_owned() } else { format!("{count} benchmarks") };
     session.log_progress(&format!("measuring {benchmarks} for at most {} s", flags.budget.seconds()));
     let budget = flags.budget.seconds();
+    let mut writer = LogWriter::new(&record, &names, choices.counts_iterations);
     let mut lost = None;
     let result = measure(&record, count, &choices, &mut machine, &mut |event| match event {
         Event::Calibrating(at) => session.progress(None, &format!("calibrating {}", named(&names, &at))),
@@ -183,21 +186,16 @@ fn measured(
             session.progress(Some(share), &text);
         }
         _ if flags.no_history => {}
-        Event::Begun(amounts) => {
-            let measured = log::measured(&names, &amounts, choices.counts_iterations);
-            session.log(&Line::Suite(Box::new(record.clone()), measured).json());
-        }
-        Event::Added(amounts) => {
-            session.log(&Line::Added(log::measured(&names, &amounts, choices.counts_iterations)).json());
-        }
-        Event::Paired(at, pair) => session.log(&Line::Pair(at, pair).json()),
-        Event::Looked(at, look) => session.log(&Line::Look(at, look).json()),
+        event => writer.lines(event).iter().for_each(|line| session.log(line)),
     })?;
     record.elapsed_seconds = machine.now();
     record.activity = machine.activity();
     record.ending = result.ending;
     for (course, name) in result.courses.into_iter().zip(&names) {
         record.add(name, course, result.needed);
+    }
+    if !flags.no_history {
+        session.log(&LogWriter::last(&record));
     }
     Ok(Outcome { record, lost })
 }

@@ -260,18 +260,30 @@ impl SuiteRecord {
         all.filter(|(_, only_in)| *only_in == Some(side)).map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The number of benchmarks that both builds have, that should have been measured, and that have no result.
+    /// The number of benchmarks that both builds have, that should have been measured, and that have no result. A run
+    /// that was killed has recorded only some of the benchmarks.
     pub(crate) fn without_result(&self) -> usize {
         let failed = self.benchmarks.iter().filter(|one| one.failed.is_some()).count();
-        failed + self.unmeasured.iter().filter(|one| !one.is_of_one_build).count()
+        let unmeasured = self.unmeasured.iter().filter(|one| !one.is_of_one_build).count();
+        failed + unmeasured + self.selected().saturating_sub(self.benchmarks.len() + unmeasured)
     }
 
-    /// Whether something has no result. Without any benchmark nothing was compared, but a part of a suite may be empty.
-    /// A run that was killed has recorded only some of the benchmarks.
+    /// The number of benchmarks in the parts of the suite that were measured, or in the whole suite.
+    fn selected(&self) -> usize {
+        // A part has every n-th benchmark, from its own number on.
+        let of_part = |text: &str| {
+            let (part, parts) = text.split_once('/')?;
+            let (part, parts): (usize, usize) = (part.parse().ok()?, parts.parse().ok()?);
+            self.suite.saturating_add(parts).checked_sub(part)?.checked_div(parts)
+        };
+        let add = |sum: usize, text: &str| Some(sum.saturating_add(of_part(text)?));
+        let parts = self.shard.as_deref().and_then(|shard| shard.split(", ").try_fold(0, add));
+        parts.unwrap_or(self.suite)
+    }
+
+    /// Whether something has no result. In an empty suite nothing was compared, but a part of a suite may be empty.
     pub(crate) fn is_missing(&self) -> bool {
-        let is_empty_part = self.shard.is_some() && self.suite > 0;
-        let is_part_recorded = self.shard.is_none() && self.benchmarks.len() + self.without_result() < self.suite;
-        self.without_result() > 0 || is_part_recorded || (self.benchmarks.is_empty() && !is_empty_part)
+        self.without_result() > 0 || self.suite == 0
     }
 
     /// Whether both builds are of one commit although their revisions were written differently, so that no change is
@@ -283,6 +295,28 @@ impl SuiteRecord {
     /// Whether there are benchmarks, but none could be measured.
     pub(crate) fn has_no_result(&self) -> bool {
         self.benchmarks.iter().all(|one| one.failed.is_some()) && self.without_result() > 0
+    }
+}
+
+impl Benchmark {
+    /// The medians of a quantity.
+    pub(crate) fn medians_of(&self, quantity: Quantity) -> Option<Medians> {
+        match quantity {
+            Quantity::Metric(metric) => self.medians.get(metric).copied(),
+            Quantity::Cpu => self.cpu.as_ref().ok().copied(),
+        }
+    }
+
+    /// The build that reports 0 in most runs, if the other one does not: the change of the usual run has no ratio then.
+    /// If the mean decides, the change is that of the mean.
+    pub(crate) fn zero_side(&self, primary: Quantity) -> Option<Side> {
+        let Medians { old, new } = self.medians_of(primary)?;
+        match (old == 0.0, new == 0.0) {
+            _ if self.mean.as_ref().is_some_and(|mean| mean.decides) => None,
+            (true, false) => Some(Side::Old),
+            (false, true) => Some(Side::New),
+            _ => None,
+        }
     }
 }
 

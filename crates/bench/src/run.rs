@@ -158,6 +158,9 @@ pub enum Event {
     Paired(usize, Samples),
     /// The pairs of a benchmark were evaluated.
     Looked(usize, BenchLook),
+    /// A run of a benchmark failed: the reason as a clause, and the build if all runs of the other one succeeded. A
+    /// later event about the same benchmark replaces this one.
+    Failed(usize, String, Option<Side>),
     /// Both builds are linked again.
     Drawing,
     /// Nothing more can be run. The results so far are kept.
@@ -420,13 +423,19 @@ impl Measuring<'_> {
     fn fail(&mut self, benchmark: usize, failed: FailedRun) -> Result<(), Stop> {
         let FailedRun { side, why, remedy } = failed;
         let with_remedy = remedy.map_or_else(|| why.clone(), |remedy| format!("{why}; {remedy}"));
-        self.courses[benchmark].stopped = Some(Stopped::Failed { why: with_remedy, only_in: None });
+        self.stop(benchmark, with_remedy, None);
         let Some(side) = side else { return Ok(()) };
         let padding = self.padding();
         if self.machine.run(&[benchmark], &[(side.other(), padding)])?.iter().all(Result::is_ok) {
-            self.courses[benchmark].stopped = Some(Stopped::Failed { why, only_in: Some(side) });
+            self.stop(benchmark, why, Some(side));
         }
         Ok(())
+    }
+
+    /// Notes the failure of a benchmark.
+    fn stop(&mut self, benchmark: usize, why: String, only_in: Option<Side>) {
+        (self.events)(Event::Failed(benchmark, why.clone(), only_in));
+        self.courses[benchmark].stopped = Some(Stopped::Failed { why, only_in });
     }
 
     /// The benchmarks of the next pair: of those that are open and whose pair fits into the rest of the budget, the one

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{LOADED, SLOW, SimulatedSuite, record, with};
-use steady_bench::{ErrorRate, Side, SuiteRecord, Unmeasured, judged};
+use steady_bench::{ErrorRate, Side, SuiteRecord, Unmeasured, judged, logged};
 use steady_feature::{Failure, Record, Report};
 use steady_model::{Ending, GateState, Nanos, Verdict};
 use steady_process::simulated::Conditions;
@@ -138,6 +138,91 @@ fn a_record_of_a_part_of_the_benchmarks_leaves_the_condition_open() {
     // As after a run that was killed, whose log has no benchmarks without pairs.
     found.benchmarks.truncate(2);
     assert_eq!(judged(found).condition, Some(GateState::Open));
+}
+
+#[test]
+fn a_record_of_some_benchmarks_of_a_part_leaves_the_condition_open() {
+    let mut suite = SimulatedSuite::new(4, Conditions::QUIET, 7);
+    let fail_if = Some("slower>20%".parse().unwrap());
+    // Of 15 benchmarks, the second of four parts has those with the numbers 2, 6, 10 and 14, and the fourth has three.
+    let part = |shard: &str| Some(shard.to_owned());
+    let found = measured(&mut suite, &SuiteRecord { fail_if, suite: 15, shard: part("2/4"), ..record(4, 30.0, 7) });
+    assert_eq!(found.condition, Some(GateState::DoesNotHold));
+    let fourth = SuiteRecord { shard: part("4/4"), ..found.clone() };
+    assert_eq!(judged(fourth).condition, Some(GateState::DoesNotHold));
+    for shard in ["2/4, 4/4", "2/0", "?"] {
+        let more = SuiteRecord { shard: part(shard), ..found.clone() };
+        assert_eq!(judged(more).condition, Some(GateState::Open), "{shard}");
+    }
+    let mut found = found;
+    found.benchmarks.truncate(2);
+    let killed = judged(found);
+    assert_eq!(killed.condition, Some(GateState::Open));
+    let text = Record::sentences(&killed).join(" ");
+    assert!(text.contains("2 were not measured") && text.contains("2 benchmarks of both builds were not"), "{text}");
+}
+
+#[test]
+fn a_value_that_is_zero_in_one_build_has_a_verdict_and_no_ratio() {
+    let found = |old: f64, new: f64, condition: &str| {
+        let mut found = measured(&mut SimulatedSuite::new(1, Conditions::QUIET, 1), &record(1, 30.0, 1));
+        let samples = found.benchmarks[0].samples.as_mut().unwrap();
+        samples.old.values[0].fill(old);
+        samples.new.values[0].fill(new);
+        found.metrics = vec!["allocations".parse().unwrap()];
+        found.fail_if = Some(condition.parse().unwrap());
+        judged(found)
+    };
+    for (old, new, condition, verdict, state) in [
+        (0.0, 3.0, "slower>5000%", Verdict::Slower, GateState::Holds),
+        (0.0, 3.0, "faster>5%", Verdict::Slower, GateState::DoesNotHold),
+        (3.0, 0.0, "faster>99%", Verdict::Faster, GateState::Holds),
+        (3.0, 0.0, "slower>5%", Verdict::Faster, GateState::DoesNotHold),
+    ] {
+        let found = found(old, new, condition);
+        let one = &found.benchmarks[0];
+        assert_eq!((one.verdict, one.condition, found.condition), (verdict, Some(state), Some(state)), "{one:?}");
+        let (which, both) = if old == 0.0 { ("old", "0 → 3.00") } else { ("new", "3.00 → 0") };
+        let why = format!("the {which} build reports 0 in most runs, so there is no ratio");
+        assert_eq!(one.change.clone().unwrap_err().to_string(), why);
+        assert_eq!(one.interval.clone().unwrap_err().to_string(), why);
+        let report = steady_render::markdown::text(&found.document());
+        assert!(report.contains(both) && report.contains(&why), "{report}");
+        assert_eq!(SuiteRecord::read(&found.json(true)).unwrap(), found);
+    }
+    let both = found(0.0, 0.0, "slower>5%");
+    assert_eq!((both.benchmarks[0].verdict, both.condition), (Verdict::Same, Some(GateState::DoesNotHold)));
+    // Most runs of both builds have a ratio.
+    let mut some = found(3.0, 6.0, "slower>5%");
+    some.benchmarks[0].samples.as_mut().unwrap().new.values[0][3] = 0.0;
+    assert!((judged(some).benchmarks[0].change.clone().unwrap() - 1.0).abs() < 1e-6);
+}
+
+/// The log has all of the record of a run that ends; without its last line, as after a kill, it has the failures.
+#[test]
+fn a_log_has_the_failures_and_the_end_of_a_run() {
+    for (runs, fails_in) in [(0, None), (0, Some(Side::New)), (8, None), (8, Some(Side::New))] {
+        let mut suite = SimulatedSuite::new(4, LOADED, 5);
+        (suite.fails, suite.fails_in) = (Some((2, runs)), fails_in);
+        let found = measured(&mut suite, &record(4, 20.0, 5));
+        assert_eq!(logged(&suite.log.join("\n")), Some(found.clone()));
+        let (_, without_end) = suite.log.split_last().unwrap();
+        let killed = logged(&without_end.join("\n")).unwrap();
+        let failures = |record: &SuiteRecord| {
+            let measured =
+                record.benchmarks.iter().map(|one| (one.name.clone(), one.failed.clone(), one.failed_only_in));
+            let others =
+                record.unmeasured.iter().map(|one| (one.name.clone(), Some(one.reason.clone()), one.failed_only_in));
+            measured.chain(others).filter(|(_, failed, _)| failed.is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(failures(&killed), failures(&found));
+        assert_eq!(failures(&found).len(), 1, "{found:?}");
+        assert_eq!((killed.status(), killed.ending), (found.status(), Ending::Interrupted));
+        // A pair is missing.
+        let at = suite.log.iter().position(|line| line.starts_with("{\"pair\"")).unwrap();
+        suite.log.remove(at);
+        assert_eq!(logged(&suite.log.join("\n")).unwrap().ending, Ending::Interrupted);
+    }
 }
 
 #[test]
@@ -359,6 +444,12 @@ fn benchmarks_with_a_long_preparation_do_not_take_forever() {
     let wall = record.benchmarks[0].samples.as_ref().unwrap().old.wall_seconds[0];
     assert!(wall < Nanos::from_seconds(2.0), "{wall:?}");
     assert!(record.benchmarks[0].pairs >= 12);
+    // The first calibration run takes 0.75 s. With a hundred times as many iterations, the next one would take 75 s.
+    suite = SimulatedSuite::new(2, Conditions::QUIET, 8);
+    suite.untimed[0] = 0.25;
+    let record = measured(&mut suite, &common::record(2, 60.0, 8));
+    assert!(record.elapsed_seconds <= record.budget_seconds, "{:?}", record.elapsed_seconds);
+    assert!(record.benchmarks.iter().all(|one| one.pairs >= 12), "{record:?}");
 }
 
 #[test]

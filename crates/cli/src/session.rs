@@ -100,6 +100,7 @@ impl Session for CommandLine {
     }
 
     fn save(&self, option: &'static str, file: &Path, text: &str) -> Result<(), Failure> {
+        self.progress.clear();
         Export::open(option, file)?.save(text)
     }
 

@@ -30,7 +30,9 @@ pub(crate) fn explain(
     session: &mut dyn Session,
 ) -> String {
     let is_hidden = plan.output.of(command).is_none_or(|output| *output == Output::Null);
-    let stands_alone = [Hook::Prepare, Hook::Conclude].iter().all(|hook| plan.script(*hook, command).is_none());
+    // The cleanup script has already run. What it removed would fail the command in another way.
+    let around = [Hook::Prepare, Hook::Conclude, Hook::Cleanup];
+    let stands_alone = around.iter().all(|hook| plan.script(*hook, command).is_none());
     if !is_hidden || !stands_alone || *outcome == Outcome::TimedOut {
         return String::new();
     }

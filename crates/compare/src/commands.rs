@@ -1,8 +1,11 @@
 //! The runner of real commands. It has one launcher for turns, and one for each CPU of duets.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionread};
 use steady_linux::activity::KernelCounters;
 use steady_linux::{Root, clock};
 use steady_model::{Absent, Activity, Block, Command, CounterScope, Hook, Layout, Moment, Nanos, Plan, Reading, Seed};
@@ -20,8 +23,7 @@ pub struct CommandRunner<'a> {
     plan: Plan,
     turns: Launcher,
     duet: Option<[Launcher; 2]>,
-    /// Runs setup and cleanup scripts. It is started before the first script.
-    scripts: Option<Launcher>,
+    scripts: HookScripts,
     images: Option<Images<'a>>,
     /// The number of programs that were linked again.
     relinked: u64,
@@ -50,7 +52,8 @@ impl<'a> CommandRunner<'a> {
         let turns = Launcher::start(&Setup { log: log.clone(), folder, ..setup(plan, epoch) })?;
         let begun = KernelCounters::read(&Root::default());
         let last = begun.clone();
-        let (plan, duet, scripts, images, relinked, trees) = (plan.clone(), None, None, None, 0, None);
+        let scripts = HookScripts::new(plan, interrupt.as_ref())?;
+        let (plan, duet, images, relinked, trees) = (plan.clone(), None, None, 0, None);
         Ok(CommandRunner { epoch, plan, turns, duet, scripts, images, relinked, trees, log, interrupt, begun, last })
     }
 
@@ -99,6 +102,15 @@ impl<'a> CommandRunner<'a> {
             // On a full disk, the program is still there, and what was measured is not lost.
             let _ = renew(&self.plan.commands[run.command].program, workspace);
         }
+    }
+
+    /// Links the program of a command again, with another number for its memory layout.
+    fn relink(&mut self, command: usize) -> Result<(), RunError> {
+        let Some(script) = self.plan.script(Hook::Relink, command) else { return Ok(()) };
+        self.relinked += 1;
+        let number = layout_number(self.plan.seed, self.relinked);
+        let script = format!("export {LAYOUT}={number}\n{script}");
+        self.scripts.run(Hook::Relink, command, script)
     }
 
     fn run_turns(
@@ -174,7 +186,7 @@ impl Runner for CommandRunner<'_> {
     fn draw(&mut self) -> Result<Nanos, RunError> {
         if !self.plan.relink.is_empty() {
             let began = self.now();
-            (0..self.plan.commands.len()).try_for_each(|command| self.hook(Hook::Relink, command))?;
+            (0..self.plan.commands.len()).try_for_each(|command| self.relink(command))?;
             return Ok(self.now() - began);
         }
         let none = || RunError::LauncherLost("there are no snapshots".to_owned());
@@ -188,30 +200,7 @@ impl Runner for CommandRunner<'_> {
     }
 
     fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
-        let Some(script) = self.plan.script(hook, command).map(str::to_owned) else { return Ok(()) };
-        let script = match hook {
-            Hook::Relink => {
-                self.relinked += 1;
-                format!("export {LAYOUT}={}\n{script}", layout_number(self.plan.seed, self.relinked))
-            }
-            _ => script,
-        };
-        // A cleanup script runs after an interruption too.
-        let interrupt = self.interrupt.as_ref().filter(|_| hook != Hook::Cleanup).map(AsFd::as_fd);
-        let launcher = match &mut self.scripts {
-            Some(launcher) => launcher,
-            none => {
-                let counters = Some(Err(Absent::because("scripts are not counted")));
-                none.insert(Launcher::start(&Setup { counters, ..setup(&self.plan, self.epoch) })?)
-            }
-        };
-        launcher.ask(&Request::Script { hook, command, script })?;
-        let done = launcher.script_done(interrupt);
-        if done.is_err() {
-            // The launcher has ended, or is still busy with the interrupted script.
-            self.scripts = None;
-        }
-        done
+        self.scripts.hook(hook, command)
     }
 
     fn activity(&self) -> Activity {
@@ -229,6 +218,76 @@ impl Runner for CommandRunner<'_> {
             pressure: activity.pressure.ok(),
         }
     }
+}
+
+/// Runs the user's scripts outside the runs, in a launcher of their own. It is started before the first script.
+pub(crate) struct HookScripts {
+    plan: Plan,
+    launcher: Option<Launcher>,
+    interrupt: Option<OwnedFd>,
+}
+
+impl HookScripts {
+    /// `interrupt` is a descriptor of [`steady_feature::Interrupt`], whose signals end the scripts.
+    pub(crate) fn new(plan: &Plan, interrupt: Option<&OwnedFd>) -> Result<Self, RunError> {
+        let interrupt = interrupt.map(OwnedFd::try_clone).transpose().map_err(|error| lost(&error))?;
+        Ok(HookScripts { plan: plan.clone(), launcher: None, interrupt })
+    }
+
+    /// Runs the script of a command for `hook`, if the plan has one.
+    pub(crate) fn hook(&mut self, hook: Hook, command: usize) -> Result<(), RunError> {
+        match self.plan.script(hook, command).map(str::to_owned) {
+            Some(script) => self.run(hook, command, script),
+            None => Ok(()),
+        }
+    }
+
+    fn run(&mut self, hook: Hook, command: usize, script: String) -> Result<(), RunError> {
+        let launcher = match &mut self.launcher {
+            Some(launcher) => launcher,
+            none => {
+                let counters = Some(Err(Absent::because("scripts are not counted")));
+                none.insert(Launcher::start(&Setup { counters, ..setup(&self.plan, clock::monotonic()) })?)
+            }
+        };
+        let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
+        let before = interrupt.map_or(0, signals);
+        launcher.ask(&Request::Script { hook, command, script })?;
+        let done = match interrupt {
+            Some(interrupt) if hook == Hook::Cleanup => cleanup_done(launcher, interrupt, before),
+            interrupt => launcher.script_done(interrupt),
+        };
+        if done.is_err() {
+            // The launcher has ended, or is still busy with the interrupted script.
+            self.launcher = None;
+        }
+        done
+    }
+}
+
+/// The number of signals so far. Each writes a byte to the descriptor, and nobody reads it.
+fn signals(interrupt: BorrowedFd<'_>) -> u64 {
+    ioctl_fionread(interrupt).unwrap_or(0)
+}
+
+/// Waits until a cleanup script has ended that was started after `before` signals. It also runs after an interruption,
+/// so only a further signal ends it.
+fn cleanup_done(launcher: &mut Launcher, interrupt: BorrowedFd<'_>, before: u64) -> Result<(), RunError> {
+    /// The time between two readings of the number of signals: 50 ms.
+    const STEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    loop {
+        let ready = poll(&mut [PollFd::new(launcher, PollFlags::IN)], Some(&STEP));
+        match ready {
+            Ok(0) | Err(Errno::INTR) if signals(interrupt) > before.max(1) => return Err(RunError::Interrupted),
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return launcher.script_done(None),
+            Err(error) => return Err(lost(&error.into())),
+        }
+    }
+}
+
+fn lost(error: &io::Error) -> RunError {
+    RunError::LauncherLost(error.to_string())
 }
 
 /// A number from 0 to 2^31 - 1 for the `number`-th program that is linked again (splitmix64, Steele et al. 2014).

@@ -8,18 +8,19 @@ use steady_feature::flags::FormatFlag;
 use steady_feature::{Failure, Interrupt, Record as _, Session, Status};
 use steady_host::around;
 use steady_linux::{Root, cgroup, clock, topology};
-use steady_model::{Absent, Cold, Ending, Layout, Plan, Reading, Record};
+use steady_model::{Absent, Cold, Ending, Layout, Metric, Plan, Reading, Record};
 use steady_process::log::Appender;
-use steady_process::runner::RunError;
 
-use crate::commands::CommandRunner;
+use crate::commands::{CommandRunner, HookScripts};
 use crate::flags::CompareFlags;
 use crate::judge::judge;
 use crate::ratchet::RatchetFile;
 use crate::report::Compared;
 use crate::revisions::{self, Trees};
 use crate::run::warm_runs::{self, Folder};
-use crate::run::{CompareContext, CompareError, Event, compare, show, show_begin};
+use crate::run::{
+    Cleaned, CompareContext, CompareError, Event, between_scripts, check_counters, measured, show, show_begin,
+};
 use crate::{document, failure, plan};
 
 /// The smallest CPU quota for duets, in CPUs. Under a smaller quota, both sides would be throttled.
@@ -163,9 +164,6 @@ pub fn measure_plan(
     Ok(record)
 }
 
-/// A record, and whether the cleanup scripts succeeded after the measuring.
-type Cleaned = (Record, Result<(), RunError>);
-
 fn measure(
     plan: &Plan,
     trees: Option<&Trees>,
@@ -174,15 +172,22 @@ fn measure(
     session: &mut dyn Session,
 ) -> Result<Cleaned, CompareError> {
     show_begin(session);
-    let place = warm_runs::place(plan, session);
-    let measured = measure_in(plan, trees, place.as_ref(), interrupt, log, session);
-    if let Some(Ok(folder)) = place {
-        folder.remove(session);
+    if plan.metric == Some(Metric::Instructions) {
+        // Setup scripts may take long, so a metric that cannot be measured is refused before them.
+        check_counters(plan, &CommandRunner::start(plan, None, None, None)?.counters())?;
     }
-    measured
+    let mut scripts = HookScripts::new(plan, Some(&interrupt))?;
+    between_scripts(plan, &mut scripts, HookScripts::hook, |_| {
+        let place = warm_runs::place(plan, session);
+        let measured = measure_in(plan, trees, place.as_ref(), interrupt, log, session);
+        if let Some(Ok(folder)) = place {
+            folder.remove(session);
+        }
+        measured
+    })
 }
 
-/// As [`measure`], with a folder for snapshots if the plan needs one.
+/// As [`measure`] without scripts, with a folder for snapshots if the plan needs one.
 fn measure_in(
     plan: &Plan,
     trees: Option<&Trees>,
@@ -190,7 +195,7 @@ fn measure_in(
     interrupt: OwnedFd,
     mut log: Option<&mut Log>,
     session: &mut dyn Session,
-) -> Result<Cleaned, CompareError> {
+) -> Result<Record, CompareError> {
     let folder = place.and_then(|place| place.as_ref().ok()).map(Folder::path);
     let mut runner = CommandRunner::start(plan, log.as_ref().map(|log| log.path.clone()), Some(interrupt), folder)?;
     trees.iter().for_each(|trees| runner.renew_programs_in(trees.workspace().path()));
@@ -217,15 +222,10 @@ fn measure_in(
         cold,
         one_look: false,
     };
-    let mut cleaned = Ok(());
-    let record = compare(plan, setting, &mut runner, &mut |event| {
+    measured(plan, setting, &mut runner, &mut |event| {
         log.iter_mut().for_each(|log| log.note(&event));
         show(session, &event);
-        if let Event::CleanupFailed(error) = event {
-            cleaned = Err(error);
-        }
-    })?;
-    Ok((record, cleaned))
+    })
 }
 
 /// The two CPUs of duets, or why there are no duets.

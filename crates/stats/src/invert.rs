@@ -73,11 +73,6 @@ fn estimate(paired: &Paired, scratch: &mut Scratch) -> f64 {
 }
 
 /// See [`Paired::interval`]. `centre` is the estimate.
-///
-/// The test may reject an effect and not a more distant one, because weights are estimated again at each effect. That
-/// happens if the differences form groups, as those of a command with two modes: the nearest rejected effect is next to
-/// the estimate, inside one group, and the other group is not rejected. The search therefore continues outwards from
-/// the farthest of the [`candidates`] that is not rejected.
 fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> Interval {
     if alpha <= 0.0 {
         // A look without a share of the error rate gives no bound.
@@ -86,38 +81,26 @@ fn interval(paired: &Paired, centre: f64, alpha: f64, scratch: &mut Scratch) -> 
     let level = normal::two_sided_quantile(alpha);
     score::test(paired, centre, scratch);
     let step = level * typical_error(scratch);
-    let candidates = candidates(paired);
+    let candidates = candidates(differences(paired));
     let mut end = |side: f64| {
-        let mut rejection = |t: f64| {
+        let outwards = Outwards { centre, side, start: 0.0, level, step, candidates: &candidates };
+        outwards.end(|t| {
             let tested = score::test(paired, centre + side * t, scratch);
             let distance = normal::two_sided_quantile(tested.p);
             // Rounding in the quantile must not accept an effect that p rejects.
             let distance = if tested.p <= alpha { distance.max(level) } else { distance.min(level.next_down()) };
             if tested.z * side <= 0.0 { distance } else { -distance }
-        };
-        let (mut from, mut start) = (0.0, 0.0);
-        loop {
-            let search = Search { start, level, step, width: Width::Relative(NARROW) };
-            let end = match search.run(|t| rejection(from + t)) {
-                Found::Close(t) | Found::Between(_, t) => from + t,
-                Found::Nowhere => return side * f64::INFINITY,
-            };
-            let mut outside: Vec<f64> = candidates.iter().map(|at| side * (at - centre)).filter(|t| *t > end).collect();
-            outside.sort_unstable_by(|a, b| b.total_cmp(a));
-            match outside.into_iter().map(|t| (t, rejection(t))).find(|(_, rejection)| *rejection < level) {
-                Some(farther) => (from, start) = farther,
-                None => return centre + side * end,
-            }
-        }
+        })
     };
-    Interval { low: end(-1.0), high: end(1.0) }
+    let (low, high) = (end(-1.0), end(1.0));
+    Interval { low: centre - low, high: centre + high }
 }
 
-/// Returns effects that the test may accept far from its estimate: zero, and the octiles of the differences, so that
+/// Returns effects that a test may accept far from its estimate: zero, and the octiles of the differences, so that
 /// there is one in each group with a fourth of the pairs.
-fn candidates(paired: &Paired) -> Vec<f64> {
+pub(crate) fn candidates(differences: impl Iterator<Item = f64>) -> Vec<f64> {
     const PARTS: usize = 8;
-    let mut sorted: Vec<f64> = differences(paired).collect();
+    let mut sorted: Vec<f64> = differences.collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let last = sorted.len().saturating_sub(1);
     // Rounding both ways keeps the candidates symmetric in the labels.
@@ -125,6 +108,53 @@ fn candidates(paired: &Paired) -> Vec<f64> {
     let mut candidates: Vec<f64> = ranks.filter_map(|rank| sorted.get(rank).copied()).chain([0.0]).collect();
     candidates.dedup();
     candidates
+}
+
+/// A search for one end of an interval, from its centre outwards.
+///
+/// A test may reject an effect and not a more distant one, because weights are estimated again at each effect. That
+/// happens if the differences form groups, as those of a command with two modes: the nearest rejected effect is next to
+/// the estimate, inside one group, and the other group is not rejected. The search therefore continues outwards from
+/// the farthest of the candidates that is not rejected.
+pub(crate) struct Outwards<'a> {
+    /// The effect from which the search starts.
+    pub(crate) centre: f64,
+    /// The direction: 1 for larger effects, -1 for smaller ones.
+    pub(crate) side: f64,
+    /// The value of the function at the centre.
+    pub(crate) start: f64,
+    /// The level that the function reaches if the test rejects.
+    pub(crate) level: f64,
+    /// The first step.
+    pub(crate) step: f64,
+    /// Effects that the test may accept although it rejects some that are nearer to the centre.
+    pub(crate) candidates: &'a [f64],
+}
+
+impl Outwards<'_> {
+    /// Returns the distance of the end from the centre, or infinity if the test rejects nothing. `function` is the
+    /// statistic at a distance. It tends to increase.
+    pub(crate) fn end(&self, mut function: impl FnMut(f64) -> f64) -> f64 {
+        let mut distances: Vec<f64> = self.candidates.iter().map(|at| self.side * (at - self.centre)).collect();
+        distances.sort_unstable_by(|a, b| b.total_cmp(a));
+        let (mut from, mut start) = (0.0, self.start);
+        loop {
+            let search = Search { start, level: self.level, step: self.step, width: Width::Relative(NARROW) };
+            let end = match start < self.level {
+                true => match search.run(|t| function(from + t)) {
+                    Found::Close(t) | Found::Between(_, t) => from + t,
+                    Found::Nowhere => return f64::INFINITY,
+                },
+                // The test rejects the centre itself.
+                false => from,
+            };
+            let outside = distances.iter().take_while(|t| **t > end);
+            match outside.map(|t| (*t, function(*t))).find(|(_, value)| *value < self.level) {
+                Some(farther) => (from, start) = farther,
+                None => return end,
+            }
+        }
+    }
 }
 
 /// Returns a first guess of the standard error, from the scales of the last test.

@@ -167,6 +167,17 @@ fn is_below(one: f64, other: f64) -> bool {
     (1.0 + one) * (1.0 + ROUNDING) < 1.0 + other
 }
 
+impl Effect {
+    /// Returns `other` with the smallest interval that contains both intervals.
+    fn extended_to(&self, other: &Effect) -> Effect {
+        Effect {
+            low: self.low.zip(other.low).map(|(one, other)| one.min(other)),
+            high: self.high.zip(other.high).map(|(one, other)| one.max(other)),
+            ..*other
+        }
+    }
+}
+
 impl Estimate {
     /// Compares the usual run with the ratio of means. The mean decides if their intervals do not overlap. It also
     /// decides if the usual run has no verdict and the mean is a difference, or if the usual run costs the same, the
@@ -204,6 +215,30 @@ impl Estimate {
             ..self
         };
         Weighed { estimate, usual, mean, mean_decides: true }
+    }
+
+    /// Compares the usual run with the ratio of means as [`Estimate::weighed_against`] does, for pairs whose number may
+    /// depend on their costs. The interval of the mean is then too narrow for a verdict: it assumes that the number was
+    /// fixed, and a comparison may have ended when its mean seemed to differ. Where the mean would decide, the verdict
+    /// therefore follows from the smallest interval that contains both intervals. The mean may take a verdict away, but
+    /// only the usual run gives one.
+    pub fn checked_against(self, mean: MeanRatio, resolution: f64) -> Weighed {
+        let weighed = self.clone().weighed_against(mean, resolution);
+        let judged = self.verdict_effect().extended_to(&mean.effect);
+        let verdict = estimate::verdict(&judged.interval(), resolution);
+        if !weighed.mean_decides || verdict == self.verdict {
+            return Weighed { usual: self.size, estimate: self, mean, mean_decides: false };
+        }
+        let estimate = Estimate {
+            verdict,
+            within_resolution: estimate::within_resolution(&judged.interval(), resolution),
+            size: self.size.extended_to(&mean.effect),
+            verdict_low: judged.low,
+            verdict_high: judged.high,
+            time_to_settle: None,
+            ..weighed.estimate
+        };
+        Weighed { estimate, ..weighed }
     }
 
     /// Returns whether further pairs may let the mean change the verdict of the usual run. If a comparison of a command
@@ -245,7 +280,12 @@ impl Estimate {
     }
 
     fn verdict_interval(&self) -> Interval {
-        Effect { change: None, low: self.verdict_low, high: self.verdict_high, pairs: self.pairs }.interval()
+        self.verdict_effect().interval()
+    }
+
+    /// Returns the interval over all pairs, without an estimate.
+    fn verdict_effect(&self) -> Effect {
+        Effect { change: None, low: self.verdict_low, high: self.verdict_high, pairs: self.pairs }
     }
 }
 
@@ -290,9 +330,10 @@ mod tests {
 
     #[test]
     fn few_expensive_runs_do_not_decide() {
-        // Seven expensive runs, all of NEW: for equal commands the probability is 2 in 128.
+        // Eight expensive runs, all of NEW: for equal commands the probability is 2 in 256.
         let runs = |misses: u32| (0..100).map(|i| (1.0, if i < misses { 50.0 } else { 1.0 })).collect::<Vec<_>>();
         assert!(effect(&[runs(7)], 0.005).low.unwrap() < 0.0);
+        assert!(effect(&[runs(8)], 0.005).low.unwrap() <= 0.0);
         assert!(effect(&[runs(12)], 0.005).low.unwrap() > 0.0);
     }
 
@@ -347,6 +388,49 @@ mod tests {
             );
         }
         assert!(same > 10 && by_mean > 10, "{same} {by_mean}");
+    }
+
+    /// The usual run with this verdict interval, and a mean with the other interval.
+    fn checked(usual: [f64; 2], mean: [f64; 2]) -> Weighed {
+        let effect = |[low, high]: [f64; 2]| Effect {
+            change: Some((low + high) / 2.0),
+            low: Some(low),
+            high: Some(high),
+            pairs: 100,
+        };
+        let size = effect(usual);
+        let interval = size.interval();
+        let estimate = Estimate {
+            verdict: estimate::verdict(&interval, 0.01),
+            within_resolution: estimate::within_resolution(&interval, 0.01),
+            size,
+            verdict_low: size.low,
+            verdict_high: size.high,
+            pairs: 100,
+            layouts: vec![],
+            reason: None,
+            widening: None,
+            time_to_settle: None,
+        };
+        estimate.checked_against(MeanRatio { effect: effect(mean), has_modes: true }, 0.01)
+    }
+
+    #[test]
+    fn a_mean_of_pairs_whose_number_was_not_fixed_takes_verdicts_away_and_gives_none() {
+        let found = |usual, mean| {
+            let Weighed { estimate, mean_decides, .. } = checked(usual, mean);
+            (estimate.verdict, mean_decides, estimate.size.low.unwrap(), estimate.size.high.unwrap())
+        };
+        // Opposite directions, and a usual run that is the same although the mean differs.
+        assert_eq!(found([-0.06, -0.04], [0.2, 0.6]), (Verdict::Undecided, true, -0.06, 0.6));
+        assert_eq!(found([-0.001, 0.002], [0.2, 0.6]), (Verdict::Undecided, true, -0.001, 0.6));
+        // The usual run decides if the mean has the same direction, and if the usual run is undecided itself.
+        assert_eq!(found([0.01, 0.02], [0.2, 0.6]), (Verdict::Slower, false, 0.01, 0.02));
+        assert_eq!(found([-0.1, 0.05], [0.2, 0.6]), (Verdict::Undecided, false, -0.1, 0.05));
+        // Both are within the resolution.
+        assert_eq!(found([0.002, 0.003], [-0.004, 0.001]), (Verdict::Same, true, -0.004, 0.003));
+        // The mean does not contradict the usual run.
+        assert_eq!(found([0.01, 0.02], [0.015, 0.6]), (Verdict::Slower, false, 0.01, 0.02));
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub struct Shift {
 /// Returns the weight of each pair (OLD, NEW) in means over pairs. The weight falls with the cost sum of the pair
 /// relative to the cheapest quarter, because load makes runs more expensive and less certain. It must not depend on
 /// which of the two is more expensive: weights that depend on the differences, even on their absolute values only,
-/// prefer pairs that agree with the others, and the test then rejects too often.
+/// prefer pairs that agree with the others, and the test then rejects too often. The two costs must be similar: if one of
+/// them is most of the sum, the weights prefer pairs in which it is small, and the mean difference is biased.
 pub fn weights(pairs: &[(f64, f64)]) -> Vec<f64> {
     let sums: Vec<f64> = pairs.iter().map(|(old, new)| old + new).collect();
     let quiet = quantile(&sums, 0.25).unwrap_or(0.0);
@@ -155,6 +156,15 @@ mod tests {
         assert_eq!(shift(6), Interval { low: 5100.0, high: 5100.0 });
         assert_eq!(shift(5), Interval::EVERYTHING);
         assert_eq!(super::shift(&[0.0; 9], &[1.0; 9], 0.05).interval, Interval { low: 0.0, high: 0.0 });
+    }
+
+    /// All five expensive pairs are of NEW. With equal commands, the probability is 1 in 16.
+    #[test]
+    fn few_large_differences_do_not_decide() {
+        let differences = |large: usize| [vec![0.0; 55], vec![5000.0; large]].concat();
+        let low = |large: usize| super::shift(&differences(large), &vec![1.0; 55 + large], 0.05).interval.low;
+        assert!(low(5) <= 0.0, "{}", low(5));
+        assert!(low(6) > 0.0, "{}", low(6));
     }
 
     #[test]

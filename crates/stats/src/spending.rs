@@ -19,8 +19,9 @@ const STEPS: usize = 48;
 /// The largest correlation that the integration resolves. With this one instead of a larger one, the critical value is
 /// stricter.
 const MAX_CORRELATION: f64 = 0.99;
-/// A critical value that a look without any error to spend cannot exceed.
-const UNREACHABLE: f64 = 6.0;
+/// The largest critical value that the integration resolves. A look that would need a larger one spends nothing, and
+/// leaves its error to the next.
+const MAX_CRITICAL: f64 = 6.0;
 
 /// The largest share of the error rate that may be spent because the precision is sufficient.
 pub(crate) const MOST_BY_INFORMATION: f64 = 0.85;
@@ -63,32 +64,40 @@ pub(crate) struct Spent {
 
 impl Spending {
     /// Returns the level of a look after which `allowed` error may be spent in total. `correlation` is that of its Z
-    /// with the Z of the previous look, if both have no effect.
+    /// with the Z of the last look that spent error, if both have no effect. The level is zero if the look cannot spend
+    /// the error.
     pub(crate) fn level(&self, allowed: f64, correlation: f64) -> f64 {
-        let error = allowed - self.spent;
-        if error > 0.0 { 2.0 * normal::upper_tail(self.critical(error, correlation)) } else { 0.0 }
+        self.critical(allowed - self.spent, correlation).map_or(0.0, level_of)
     }
 
-    /// Returns the level of a look as [`Spending::level`] does, and the state after the look.
+    /// Returns the level of a look as [`Spending::level`] does, and the state after the look. A look that spends nothing
+    /// cannot reject anything, and leaves the state as it is.
     pub(crate) fn look(&self, allowed: f64, correlation: f64) -> Spent {
-        let error = (allowed - self.spent).max(0.0);
-        let critical = self.critical(error, correlation);
+        let Some(critical) = self.critical(allowed - self.spent, correlation) else {
+            return Spent { level: 0.0, spending: self.clone() };
+        };
         let last = match &self.last {
             None => Distribution::with(critical, |z| 2.0 * normal::density(z)),
             Some(before) => before.next(critical, limited(correlation)),
         };
-        let level = if error > 0.0 { 2.0 * normal::upper_tail(critical) } else { 0.0 };
-        Spent { level, spending: Spending { spent: self.spent + error, last: Some(last) } }
+        Spent { level: level_of(critical), spending: Spending { spent: allowed, last: Some(last) } }
     }
 
-    /// Returns the value that Z exceeds at the next look, and did not exceed before, with probability `error`.
-    fn critical(&self, error: f64, correlation: f64) -> f64 {
-        match &self.last {
-            _ if error <= 0.0 => UNREACHABLE,
-            None => normal::two_sided_quantile(error),
-            Some(before) => root(UNREACHABLE, |critical| before.exceeding(critical, limited(correlation)) - error),
+    /// Returns the value that Z exceeds at the next look, and did not exceed before, with probability `error`. `None` if
+    /// there is no error, or so little that the value is larger than [`MAX_CRITICAL`].
+    fn critical(&self, error: f64, correlation: f64) -> Option<f64> {
+        if error <= 0.0 {
+            return None;
         }
+        let Some(before) = &self.last else { return Some(normal::two_sided_quantile(error)) };
+        let excess = |critical| before.exceeding(critical, limited(correlation)) - error;
+        (excess(MAX_CRITICAL) <= 0.0).then(|| root(MAX_CRITICAL, excess))
     }
+}
+
+/// Returns the two-sided p-value of a critical value.
+fn level_of(critical: f64) -> f64 {
+    2.0 * normal::upper_tail(critical)
 }
 
 /// Limits a correlation to those that the integration resolves.
@@ -198,6 +207,23 @@ mod tests {
                 let rest = spending.last.as_ref().unwrap().integral(|_| 1.0);
                 assert!((rest + allowed - 1.0).abs() < 1e-4, "{correlation}, {allowed}: {rest}");
             }
+        }
+    }
+
+    /// Z exceeds the critical value of a look for the first time, or an earlier look exceeded its own. The level is
+    /// therefore at most the error of all looks so far.
+    #[test]
+    fn tiny_errors_are_spent_exactly_or_left_for_later_looks() {
+        for correlation in [0.0, 0.5, 0.9] {
+            let mut spending = Spending::default();
+            for allowed in [1e-10, 2e-10, 5e-10, 1e-9, 3e-9, 2e-8, 1e-7] {
+                let look = spending.look(allowed, correlation);
+                assert_eq!(spending.level(allowed, correlation), look.level);
+                assert!(look.level <= 1.01 * allowed, "{correlation}, {allowed}: {}", look.level);
+                assert_eq!(look.level > 0.0, look.spending != spending);
+                spending = look.spending;
+            }
+            assert_eq!(spending.spent, 1e-7);
         }
     }
 

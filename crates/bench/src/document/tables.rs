@@ -6,17 +6,22 @@ use steady_render::Chart;
 use steady_render::chart::{Axis, Bar, Height, Look, Marks, Series};
 use steady_render::document::Emphasis;
 use steady_render::effect::{Effect, signed, sized};
-use steady_render::letters::one_line;
+use steady_render::letters::{count, one_line};
 use steady_render::scale::{Kind, Scale};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{time, with_unit};
 
 use super::{name, what};
-use crate::record::{Benchmark, Compared, Medians, SuiteRecord};
+use crate::record::{Benchmark, Medians, Quantity, SuiteRecord};
 
-/// The change with its interval: `3.1 % more (2.8 to 3.4 %)`.
-fn change(benchmark: &Benchmark) -> Cell {
+/// The change with its interval: `3.1 % more (2.8 to 3.4 %)`; or without a ratio, both values.
+fn change(record: &SuiteRecord, benchmark: &Benchmark) -> Cell {
     match (&benchmark.change, &benchmark.interval) {
+        (Err(why), _) if benchmark.verdict.is_difference() && benchmark.zero_side(record.primary()).is_some() => {
+            let both = |Medians { old, new }| format!("{} → {}", compared(record, old), compared(record, new));
+            let medians = benchmark.medians_of(record.primary());
+            Cell::Noted(medians.map_or_else(String::new, both), why.to_string())
+        }
         (Ok(change), Ok(interval)) if benchmark.verdict.is_difference() => {
             let effect = Effect::of(*change, *interval);
             let emphasis = if benchmark.verdict == Verdict::Slower { Emphasis::More } else { Emphasis::Less };
@@ -33,14 +38,13 @@ fn change(benchmark: &Benchmark) -> Cell {
 pub(super) fn table(record: &SuiteRecord, label: &str, rows: &[&Benchmark]) -> Table {
     let what = what(record);
     // There is no column of the new build: the loads of the runs differed, so its median could contradict the change.
-    let median = |one: &&Benchmark| match (record.compared, one.medians.first(), &one.cpu) {
-        (Compared::Cpu, _, Ok(medians)) => Cell::from(time(medians.old)),
-        (Compared::Harness, Some(medians), _) => Cell::from(value(record, 0, medians.old)),
-        _ => Cell::Nothing,
+    let median = |one: &&Benchmark| {
+        let medians = one.medians_of(record.primary());
+        medians.map_or(Cell::Nothing, |medians| Cell::from(compared(record, medians.old)))
     };
     let mut columns = vec![
         Column::words("benchmark", rows, |one| one_line(&one.name)),
-        Column::words(&format!("change of {what}"), rows, |one| change(one)),
+        Column::words(&format!("change of {what}"), rows, |one| change(record, one)),
         Column::numbers(&format!("median of {}", name(&record.old)), rows, median),
     ];
     for (metric, source) in record.metrics.iter().enumerate().skip(1) {
@@ -61,6 +65,14 @@ pub(super) fn table(record: &SuiteRecord, label: &str, rows: &[&Benchmark]) -> T
     Table { label: label.to_owned(), rows: ("benchmark", "benchmarks"), columns }
 }
 
+/// A value of the compared quantity with its unit.
+fn compared(record: &SuiteRecord, number: f64) -> String {
+    match record.primary() {
+        Quantity::Cpu => time(number),
+        Quantity::Metric(metric) => value(record, metric, number),
+    }
+}
+
 /// A value of a metric with its unit.
 fn value(record: &SuiteRecord, metric: usize, number: f64) -> String {
     match record.metrics.get(metric).map(|source| source.unit.as_str()) {
@@ -70,13 +82,16 @@ fn value(record: &SuiteRecord, metric: usize, number: f64) -> String {
     }
 }
 
-/// The intervals of the changes as bars, one row for each benchmark.
-pub(super) fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> {
+/// The intervals of the changes as bars, one row for each benchmark: of many, those at both ends of the order.
+pub(super) fn chart(record: &SuiteRecord, changed: &[&Benchmark]) -> Option<Chart> {
     const ROWS: usize = 40;
     let finite = |one: &&&Benchmark| {
         one.interval.as_ref().is_ok_and(|interval| interval.low.is_finite() && interval.high.is_finite())
     };
-    let rows: Vec<&&Benchmark> = rows.iter().filter(finite).take(ROWS).collect();
+    let mut rows: Vec<&&Benchmark> = changed.iter().filter(finite).collect();
+    if rows.len() > ROWS {
+        rows.drain(ROWS / 2..rows.len() - ROWS / 2);
+    }
     let log = |value: f64| value.max(-0.999).ln_1p();
     let interval = |one: &Benchmark| one.interval.clone().unwrap_or(Interval { low: 0.0, high: 0.0 });
     let ends = || rows.iter().flat_map(|one| [log(interval(one).low), log(interval(one).high)]).chain([0.0]);
@@ -96,6 +111,11 @@ pub(super) fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> 
     let series = |name: Option<&str>, look, marks| Series { name: name.map(str::to_owned), look, marks };
     let what = what(record);
     let names: Vec<String> = rows.iter().map(|one| one_line(&one.name)).collect();
+    let others = match changed.len() - rows.len() {
+        0 => String::new(),
+        1 => " 1 other benchmark is not drawn.".to_owned(),
+        others => format!(" {} are not drawn.", count(others, "other benchmark", "other benchmarks")),
+    };
     Some(Chart {
         label: format!("Intervals of the change of {what}"),
         height: if rows.len() > 12 { Height::Tall } else { Height::Middle },
@@ -106,7 +126,7 @@ pub(super) fn chart(record: &SuiteRecord, rows: &[&Benchmark]) -> Option<Chart> 
             series(Some("faster"), Look::Second, bars(Verdict::Faster)),
             series(Some("no change"), Look::Rest, Marks::Down(0.0)),
         ],
-        note: Some("A bar is the interval of a change.".to_owned()),
+        note: Some(format!("A bar is the interval of a change.{others}")),
     })
 }
 
@@ -169,6 +189,7 @@ fn short(reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::SCHEMA;
 
     #[test]
     fn labels_leave_out_what_all_names_begin_with() {
@@ -181,6 +202,28 @@ mod tests {
         assert_eq!(shown(&["a/", "a/b"]), "a/ a/b");
         assert_eq!(shown(&["abc", "abd"]), "abc abd");
         assert_eq!(shown(&[]), "");
+    }
+
+    #[test]
+    fn a_chart_of_many_benchmarks_has_those_at_both_ends() {
+        let json = include_str!("../../../../testdata/reports/bench-changed.json");
+        let record: SuiteRecord = steady_render::json::record(&SCHEMA, json).unwrap();
+        let of = |verdict| record.benchmarks.iter().find(|one| one.verdict == verdict).unwrap();
+        let (slower, faster) = (of(Verdict::Slower), of(Verdict::Faster));
+        let drawn = |slow: usize, fast: usize| {
+            let rows = [vec![slower; slow], vec![faster; fast]].concat();
+            let chart = chart(&record, &rows).unwrap();
+            let bars = chart.series.iter().map(|series| match &series.marks {
+                Marks::Bars(bars) => bars.len(),
+                _ => 0,
+            });
+            (bars.take(2).collect::<Vec<_>>(), chart.note.unwrap_or_default().replace('\u{a0}', " "))
+        };
+        let note = "A bar is the interval of a change.";
+        assert_eq!(drawn(35, 5), (vec![35, 5], note.to_owned()));
+        assert_eq!(drawn(36, 5), (vec![35, 5], format!("{note} 1 other benchmark is not drawn.")));
+        assert_eq!(drawn(50, 5), (vec![35, 5], format!("{note} 15 other benchmarks are not drawn.")));
+        assert_eq!(drawn(50, 30), (vec![20, 20], format!("{note} 40 other benchmarks are not drawn.")));
     }
 
     #[test]

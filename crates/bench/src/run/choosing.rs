@@ -17,6 +17,9 @@ const GROWTH: f64 = 100.0;
 const ROUNDS: usize = 12;
 /// The longest time that a run may take to measure for the time of the adapter, as a multiple of that time.
 const LONGEST_FACTOR: f64 = 30.0;
+/// The longest time of a calibration run, as a multiple of that longest time: all of the time of the one before may be
+/// work for each iteration that the harness does not measure.
+const LONGEST_CALIBRATION: f64 = 10.0;
 
 impl Measuring<'_> {
     /// Finds the amount of work for each of these benchmarks, so that a process measures for the time of the adapter.
@@ -107,7 +110,8 @@ impl Measuring<'_> {
             return Calibrated { amount, is_final: true, takes: Nanos::from_seconds(longest) };
         }
         let is_final = 2.0 * measured >= wanted;
-        let most = if is_final { f64::INFINITY } else { GROWTH * measured.max(each * count) };
+        let growth = GROWTH.min(LONGEST_CALIBRATION * longest / wall);
+        let most = if is_final { f64::INFINITY } else { growth * measured.max(each * count) };
         let amount = sampling.amount(wanted.min(most), each);
         let longest = wanted.max(each * amount.samples as f64);
         Calibrated { amount, is_final, takes: Nanos::from_seconds(rest + longest) }

@@ -4,7 +4,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use steady_bench::{
-    Amount, Choices, Compared, ErrorRate, Event, FailedRun, Machine, Measured, NoRuns, Sampling, Side, Stop,
+    Amount, Choices, Compared, ErrorRate, Event, FailedRun, LogWriter, Machine, Measured, NoRuns, Sampling, Side, Stop,
     SuiteRecord, judged, measure,
 };
 use steady_feature::Failure;
@@ -60,6 +60,8 @@ pub(crate) struct SimulatedSuite {
     pub(crate) ends_others: Option<usize>,
     /// The number of processes so far.
     pub(crate) processes: u64,
+    /// The lines of the log.
+    pub(crate) log: Vec<String>,
     machine: SimulatedMachine,
     /// Which runs are slow.
     slow: ChaCha12Rng,
@@ -87,6 +89,7 @@ impl SimulatedSuite {
             start_up: START_UP,
             ends_others: None,
             processes: 0,
+            log: vec![],
             machine: SimulatedMachine::new(&[], conditions, seed),
             slow: ChaCha12Rng::seed_from_u64(seed),
             iterations: vec![1.0; count],
@@ -112,17 +115,20 @@ impl SimulatedSuite {
             timeout: Nanos::from_seconds(60.0),
         };
         let count = self.each.len();
-        let mut lost = None;
-        let Measured { courses, ending, needed } = measure(record, count, &choices, self, &mut |event| {
-            if let Event::Lost(failure) = event {
-                lost = Some(failure);
-            }
+        let names: Vec<String> = (0..count).map(|at| format!("benchmark {at}")).collect();
+        let mut writer = LogWriter::new(record, &names, choices.counts_iterations);
+        let (mut lost, mut log) = (None, vec![]);
+        let Measured { courses, ending, needed } = measure(record, count, &choices, self, &mut |event| match event {
+            Event::Lost(failure) => lost = Some(failure),
+            event => log.extend(writer.lines(event)),
         })?;
         self.lost = lost;
         let mut record = SuiteRecord { ending, elapsed_seconds: self.now(), ..record.clone() };
-        for (at, course) in courses.into_iter().enumerate() {
-            record.add(&format!("benchmark {at}"), course, needed);
+        for (name, course) in names.iter().zip(courses) {
+            record.add(name, course, needed);
         }
+        log.push(LogWriter::last(&record));
+        self.log = log;
         Ok(judged(record))
     }
 }

@@ -6,7 +6,7 @@ use steady_render::units::{count as amount, duration, level, memory, setting, ti
 
 use super::secondary::emphasis;
 use super::times::{mean_in_words, values_in_words};
-use crate::judge::least_pairs;
+use crate::judge::{Failures, least_pairs};
 use crate::words::{
     Effect, blocks, capital, count, drawn, effort_for_verdict, less, make_succeed, more_pairs, more_work, noun, signed,
     signed_if_open, subject, ties, units, verb,
@@ -254,16 +254,11 @@ pub(super) fn too_wide(plan: &Plan, judgement: &Judgement) -> String {
 
 /// The reason and the remedy if one command failed more often than the other.
 fn unequal(report: &Report, judgement: &Judgement) -> (String, String) {
-    let failures = |command: usize| {
-        let record = &report.record;
-        let all = record.blocks.iter().filter_map(|block| Some(block.run_of(command)?.1));
-        let runs = all.clone().count();
-        let failed = all.filter(|run| !run.succeeded(&record.plan.failures)).count();
-        format!("{failed} of {}", count(runs, "run", "runs"))
-    };
     let plan = &report.record.plan;
+    let found = Failures::of(&report.record, judgement.command);
+    let failures = |failed: usize| format!("{failed} of {}", count(found.runs, "run", "runs"));
     let (who, first) = (subject(plan, judgement.command), subject(plan, 0));
-    let (new, old) = (failures(judgement.command), failures(0));
+    let (new, old) = (failures(found.contender), failures(found.first));
     let why = format!(
         "{new} of {who} failed, but {old} of {first}; the remaining runs are not a fair sample of both, so there is no \
          verdict on {}, and the exit status is 3",

@@ -182,39 +182,45 @@ pub(crate) fn succeeded(plan: &Plan, run: &Run) -> bool {
     run.succeeded(&plan.failures)
 }
 
-/// The number of failures of each command. If they are unequal, the successful runs are not a fair sample.
+/// The failed runs of the first command and of a contender, over the blocks with a run of both. If they are unequal,
+/// the successful runs are not a fair sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failures {
-    /// Per command, the number of failed runs and of all runs.
-    pub(crate) counts: Vec<(usize, usize)>,
+    /// The number of failed runs of the first command.
+    pub(crate) first: usize,
+    /// The number of failed runs of the contender.
+    pub(crate) contender: usize,
+    /// The number of runs of each of the two.
+    pub(crate) runs: usize,
 }
 
 impl Failures {
-    pub(crate) fn of(record: &Record) -> Self {
-        let mut counts = vec![(0, 0); record.plan.commands.len()];
-        for run in record.blocks.iter().flat_map(|block| &block.runs) {
-            counts[run.command].0 += usize::from(!succeeded(&record.plan, run));
-            counts[run.command].1 += 1;
-        }
-        Failures { counts }
-    }
-
-    /// The sums over several records of one plan.
-    pub(crate) fn sum(each: &[Failures]) -> Self {
-        let commands = each.first().map_or(0, |one| one.counts.len());
-        let of = |command: usize| {
-            let counts = each.iter().map(|one| one.counts[command]);
-            counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    /// Counts the failures of the first command and of `command`. In duets, a round has one run of the first command
+    /// for each contender, so its runs next to other contenders do not count.
+    pub(crate) fn of(record: &Record, command: usize) -> Self {
+        let failed = |run: &Run| usize::from(!succeeded(&record.plan, run));
+        let of_block = |block: &Block| {
+            let (first, contender) = (block.run_of(0)?.1, block.run_of(command)?.1);
+            Some(Failures { first: failed(first), contender: failed(contender), runs: 1 })
         };
-        Failures { counts: (0..commands).map(of).collect() }
+        Failures::sum(record.blocks.iter().filter_map(of_block))
     }
 
-    /// Returns whether `command` and the first command fail at different rates. Both have the same number of runs, so
-    /// at equal rates each failure belongs to either with probability 1/2. `tests` is the number of tests that share
-    /// the error rate.
-    pub(crate) fn unequal(&self, command: usize, tests: usize) -> bool {
+    /// The sums over blocks, or over several records of one plan.
+    pub(crate) fn sum(each: impl Iterator<Item = Failures>) -> Self {
+        each.fold(Failures::default(), |sum, one| Failures {
+            first: sum.first + one.first,
+            contender: sum.contender + one.contender,
+            runs: sum.runs + one.runs,
+        })
+    }
+
+    /// Returns whether the two commands fail at different rates. Both have the same number of runs, so at equal rates
+    /// each failure belongs to either with probability 1/2. `tests` is the number of tests that share the error rate.
+    pub(crate) fn unequal(&self, tests: usize) -> bool {
         /// The error rate: at most one in a hundred comparisons with equal failure rates has unequal failures.
         const LEVEL: f64 = 0.01;
-        sign_test(self.counts[0].0, self.counts[command].0) < LEVEL / tests as f64
+        sign_test(self.first, self.contender) < LEVEL / tests as f64
     }
 }
 

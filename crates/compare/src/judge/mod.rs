@@ -12,7 +12,7 @@ mod verdicts;
 mod warnings;
 
 pub use evidence::with_least_pairs;
-pub(crate) use evidence::{Evidence, least_pairs, least_runs};
+pub(crate) use evidence::{Evidence, Failures, least_pairs, least_runs};
 pub use join::{JoinError, join};
 pub(crate) use load::with_run_delay;
 pub(crate) use status::{state, status, untested};
@@ -24,11 +24,10 @@ use steady_model::{Absent, Metric, Reading, Record, Report};
 
 /// Computes the report of a record: verdicts, breakdowns, load and warnings.
 pub fn judge(record: Record) -> Report {
-    let failures = evidence::Failures::of(&record);
-    let (judgements, course) = verdicts::judgements(&record, &failures);
+    let (judgements, course) = verdicts::judgements(&record);
     let ranking = ranking::ranking(&record, &judgements);
     let breakdowns = breakdown::breakdowns(&record);
-    let warnings = warnings::warnings(&record, &judgements, &failures);
+    let warnings = warnings::warnings(&record, &judgements);
     let startups = startups::startups(&record);
     Report { load: load::load(&record), startups, judgements, ranking, course, breakdowns, warnings, record }
 }

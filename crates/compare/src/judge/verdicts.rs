@@ -11,7 +11,7 @@ use crate::words::subject;
 
 /// The verdicts on each command after the first by all metrics, the primary metric first; and the primary estimates at
 /// each look.
-pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement>, Vec<Sight>) {
+pub(super) fn judgements(record: &Record) -> (Vec<Judgement>, Vec<Sight>) {
     let (primary, course) = replayed(record, Sequence::new);
     let secondary: Vec<(Metric, Vec<Weighed>)> = record
         .metrics()
@@ -20,11 +20,12 @@ pub(super) fn judgements(record: &Record, failures: &Failures) -> (Vec<Judgement
         .collect();
     let mut judgements = Vec::new();
     for command in 1..record.plan.commands.len() {
+        let is_unequal = Failures::of(record, command).unequal(1);
         let all =
             std::iter::once((record.primary, &primary)).chain(secondary.iter().map(|(metric, all)| (*metric, all)));
         judgements.extend(all.map(|(metric, estimates)| {
             let judgement = judgement(record, metric, command, &estimates[command - 1]);
-            if failures.unequal(command, 1) { invalid(judgement) } else { judgement }
+            if is_unequal { invalid(judgement) } else { judgement }
         }));
     }
     (judgements, course)

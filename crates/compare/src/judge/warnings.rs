@@ -7,14 +7,14 @@ use steady_model::{
     Cold, Command, DecidedBy, Effort, Ending, Judgement, Layout, Metric, Outcome, Record, Undecided, Verdict, Warning,
 };
 
-use super::evidence::{Failures, least_pairs, succeeded};
+use super::evidence::{least_pairs, succeeded};
 use super::status::untested;
 use steady_process::runner::how;
 
 /// The share of throttled time above which there is a warning.
 const THROTTLED: f64 = 0.01;
 
-pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Failures) -> Vec<Warning> {
+pub(super) fn warnings(record: &Record, judgements: &[Judgement]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if record.ending == Ending::Interrupted {
         warnings.push(Warning::Interrupted);
@@ -31,7 +31,7 @@ pub(super) fn warnings(record: &Record, judgements: &[Judgement], failures: &Fai
     let short = judgements.iter().filter(|judgement| judgement.primary).filter(is_short);
     warnings.extend(short.map(|judgement| Warning::TooFewPairs { pairs: judgement.pairs }));
     warnings.extend(record.unfinished.map(|command| Warning::Unfinished { command }));
-    let failed = failed(record, failures);
+    let failed = failed(record);
     warnings.extend(budget_exceeded(record, judgements).filter(|_| failed.is_empty()));
     warnings.extend(failed);
     warnings.extend(about_runs(record));
@@ -100,13 +100,15 @@ fn budget_exceeded(record: &Record, judgements: &[Judgement]) -> Option<Warning>
     exceeded.then_some(Warning::BudgetExceeded { budget, elapsed: record.elapsed })
 }
 
-fn failed(record: &Record, failures: &Failures) -> Vec<Warning> {
-    let warn = |(command, &(failed, runs)): (usize, &(usize, usize))| {
-        let mut all = record.blocks.iter().flat_map(|block| &block.runs);
-        let first = all.find(|run| run.command == command && !succeeded(&record.plan, run))?;
-        Some(Warning::Failures { command, failed, runs, first: how(&first.outcome) })
+/// A warning for each command with failed runs, with the numbers of all its runs.
+fn failed(record: &Record) -> Vec<Warning> {
+    let warn = |command: usize| {
+        let runs = || record.blocks.iter().flat_map(|block| &block.runs).filter(move |run| run.command == command);
+        let mut failed = runs().filter(|run| !succeeded(&record.plan, run));
+        let first = how(&failed.next()?.outcome);
+        Some(Warning::Failures { command, failed: 1 + failed.count(), runs: runs().count(), first })
     };
-    failures.counts.iter().enumerate().filter_map(warn).collect()
+    (0..record.plan.commands.len()).filter_map(warn).collect()
 }
 
 /// The warnings about runs that count although they failed or left processes behind.

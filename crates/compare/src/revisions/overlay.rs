@@ -19,10 +19,10 @@ use steady_process::git;
 
 use super::spec::WORK;
 
-/// The paths that differ from HEAD, and those that are untracked and not ignored.
-pub(super) fn changed(root: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// The paths that differ from `commit`, and those that are untracked and not ignored.
+pub(super) fn changed(root: &Path, commit: &str) -> Result<Vec<PathBuf>, Failure> {
     let tracked =
-        ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=untracked", "HEAD"];
+        ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=untracked", commit];
     let untracked = ["ls-files", "-z", "--others", "--exclude-standard"];
     let mut paths = Vec::new();
     for words in [&tracked[..], &untracked] {
@@ -65,9 +65,10 @@ fn take_order_of_times(root: &Path, tree: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes `tree`, a checkout of HEAD, equal to the working tree at `root`.
-pub(super) fn put(root: &Path, tree: &Path, session: &dyn Session) -> Result<(), Failure> {
-    for path in changed(root)? {
+/// Makes `tree`, a checkout of `commit`, equal to the working tree at `root`. HEAD may have moved since the commit was
+/// resolved.
+pub(super) fn put(root: &Path, commit: &str, tree: &Path, session: &dyn Session) -> Result<(), Failure> {
+    for path in changed(root, commit)? {
         if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             session.notice(&format!("'{}' is a separate repository, and is left out of {WORK}", path.display()));
             continue;

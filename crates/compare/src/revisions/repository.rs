@@ -131,7 +131,7 @@ impl Repository {
                     return Err(Failure::Usage(format!("--rev {WORK}: there is no working tree here")));
                 }
                 let commit = self.commit("HEAD").ok_or_else(|| Failure::Usage(self.unknown("HEAD")))?;
-                let changes = !super::overlay::changed(&self.root)?.is_empty();
+                let changes = !super::overlay::changed(&self.root, &commit)?.is_empty();
                 let short = self.short(&commit)?;
                 let label = format!("{WORK} {short}{}", if changes { "+changes" } else { "" });
                 Ok(Revision { commit, work: true, changes, label })

@@ -80,7 +80,7 @@ impl Builder<'_> {
         let add = format!("{add} {} {}", quoted(path)?, revision.commit);
         self.git(revision, &self.repository.root.clone(), &add)?;
         if revision.work {
-            overlay::put(&self.repository.root, path, session)?;
+            overlay::put(&self.repository.root, &revision.commit, path, session)?;
         }
         self.check_out_submodules(revision, &self.repository.root.clone(), path, session)
     }

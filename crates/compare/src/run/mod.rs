@@ -155,36 +155,66 @@ pub struct Progress {
     pub effects: Vec<Option<(f64, Interval)>>,
 }
 
+/// A record, and whether the cleanup scripts succeeded after the measuring.
+pub type Cleaned = (Record, Result<(), RunError>);
+
 /// Runs the comparison that `plan` describes.
 ///
 /// # Errors
-/// See [`CompareError`]. A cleanup script that fails after the measuring is an event. An interruption before the first measured pair is an error. A later interruption ends the
-/// measuring, and is noted in the record.
+/// See [`CompareError`]. A cleanup script that fails after the measuring is an event. An interruption before the first
+/// measured pair is an error. A later interruption ends the measuring, and is noted in the record.
 pub fn compare<R: Runner>(
     plan: &Plan,
     setting: CompareContext,
     runner: &mut R,
     events: &mut dyn FnMut(Event),
 ) -> Result<Record, CompareError> {
-    if let (Some(Metric::Instructions), Err(absent)) = (plan.metric, &setting.counters) {
-        return Err(CompareError::MetricAbsent { metric: Metric::Instructions, reason: absent.to_string() });
-    }
-    let commands = 0..plan.commands.len();
-    let mut set_up = 0;
-    let record = commands.clone().try_for_each(|command| {
-        set_up = command + 1;
-        runner.hook(Hook::Setup, command)
-    });
-    let record = record.map_err(CompareError::from).and_then(|()| record_of(plan, setting, runner, events));
-    // Cleanup scripts run for all commands that were set up, also after an error. The first error counts.
-    let cleaned = commands.take(set_up).map(|command| runner.hook(Hook::Cleanup, command)).fold(Ok(()), Result::and);
-    if let (Ok(_), Err(error)) = (&record, cleaned) {
+    check_counters(plan, &setting.counters)?;
+    let (record, cleaned) = between_scripts(plan, runner, R::hook, |runner| measured(plan, setting, runner, events))?;
+    if let Err(error) = cleaned {
         events(Event::CleanupFailed(error));
     }
-    record
+    Ok(record)
 }
 
-fn record_of<R: Runner>(
+/// Runs the setup scripts of a plan, then `measure`, and then the cleanup scripts of all commands that were set up,
+/// also after an error. `hook` runs a script.
+///
+/// If `measure` creates the runner, its clock starts after the setup scripts, and no run is left when the cleanup
+/// scripts start.
+///
+/// # Errors
+/// Those of setup scripts and of `measure`.
+pub fn between_scripts<S>(
+    plan: &Plan,
+    scripts: &mut S,
+    hook: fn(&mut S, Hook, usize) -> Result<(), RunError>,
+    measure: impl FnOnce(&mut S) -> Result<Record, CompareError>,
+) -> Result<Cleaned, CompareError> {
+    let commands = 0..plan.commands.len();
+    let mut set_up = 0;
+    let ready = commands.clone().try_for_each(|command| {
+        set_up = command + 1;
+        hook(scripts, Hook::Setup, command)
+    });
+    let record = ready.map_err(CompareError::from).and_then(|()| measure(scripts));
+    // All cleanup scripts run, also after an error. The first error counts.
+    let cleaned = commands.take(set_up).map(|command| hook(scripts, Hook::Cleanup, command)).fold(Ok(()), Result::and);
+    Ok((record?, cleaned))
+}
+
+/// Refuses a plan whose metric needs counters that cannot be read.
+pub(crate) fn check_counters(plan: &Plan, counters: &Reading<CounterScope>) -> Result<(), CompareError> {
+    match (plan.metric, counters) {
+        (Some(metric @ Metric::Instructions), Err(absent)) => {
+            Err(CompareError::MetricAbsent { metric, reason: absent.to_string() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Warms up and measures, without setup and cleanup scripts.
+pub(crate) fn measured<R: Runner>(
     plan: &Plan,
     setting: CompareContext,
     runner: &mut R,

@@ -84,7 +84,7 @@ pub(super) fn warm_up<R: Runner>(
     // A single block that waits may be a stall of the machine.
     let last_two = turns.before.last().into_iter().chain([&turns.block]);
     let waits = { last_two }.all(|block| mostly_waits(block, queued));
-    let primary = primary(plan, &turns.block, waits)?;
+    let primary = primary(plan, &turns, waits)?;
     let mut why_no_duets = no_duets(plan, duets, primary, waits, &turns);
     let mut layouts = vec![(Layout::Turns, turns.took)];
     if why_no_duets.is_none() {
@@ -195,9 +195,18 @@ pub(super) fn starved<R: Runner>(plan: &Plan, block: &Block, runner: &R) -> bool
     ended().all(|run| least_runs(plan) as f64 * own_time(run, queued) <= budget.seconds())
 }
 
-/// The requested metric. Without one, CPU time, or elapsed or wall time if the commands mostly wait.
-fn primary(plan: &Plan, block: &Block, waits: bool) -> Result<Metric, CompareError> {
-    let absent = |metric| block.runs.iter().find_map(|run| Some((run.command, run.cost(metric).err()?)));
+/// The requested metric. Without one, CPU time, or elapsed or wall time if the commands mostly wait. The last
+/// successful run of a command shows which metrics it has, because a failed one need not have all.
+fn primary(plan: &Plan, turns: &WarmUpBlocks, waits: bool) -> Result<Metric, CompareError> {
+    let last = |command: usize| {
+        let blocks = turns.before.iter().chain([&turns.block]).rev();
+        let mut runs = blocks.filter_map(|block| Some(block.run_of(command)?.1));
+        runs.find(|run| run.succeeded(&plan.failures))
+    };
+    let absent = |metric| {
+        let mut commands = 0..plan.commands.len();
+        commands.find_map(|command| Some((command, last(command)?.cost(metric).err()?)))
+    };
     match plan.metric {
         Some(metric) => match absent(metric) {
             Some((command, reason)) => {

@@ -1,11 +1,14 @@
 //! Comparisons on simulated machines with runs that fail.
 
+use std::cell::Cell;
+
 use steady_compare::judge;
-use steady_compare::run::CompareError;
-use steady_model::{Effort, FailureRule, Layout, Nanos, Outcome, Record, Undecided, Verdict, Warning};
+use steady_compare::run::{CompareError, compare};
+use steady_model::{Effort, FailureRule, Layout, Nanos, Outcome, Plan, Record, Report, Undecided, Verdict, Warning};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
-use crate::common::{measure, plan, primary};
+use crate::common::{measure, plan, primary, setting};
+use crate::machine::SharedMachine;
 
 /// A larger budget would not help a command of which each run reaches the limit of --timeout.
 #[test]
@@ -80,4 +83,58 @@ fn more_time_is_no_remedy_for_commands_that_always_fail() {
         assert!(text.contains(advice) && !text.contains("too few for a verdict"), "{text}");
         assert!(!text.contains("--runs to") && !text.contains("gives more of them"), "{text}");
     }
+}
+
+/// Compares three commands in 300 rounds of duets. Every seventh run of some commands is killed.
+fn in_duets(killed: [bool; 3]) -> Report {
+    let mut plan = plan(3, 10.0, 16);
+    (plan.effort, plan.layout, plan.failures) = (Effort::Pairs(300), Some(Layout::Duet), FailureRule::IgnoreAll);
+    let mut machine = SimulatedMachine::new(&[0.010, 0.010, 0.020], Conditions::QUIET, 16);
+    machine.failures = killed.map(|killed| killed.then_some((7, Outcome::Signalled(9)))).to_vec();
+    judge(measure(&plan, &mut machine).unwrap())
+}
+
+/// In duets, a round has one run of the first command for each contender.
+#[test]
+fn failures_of_several_commands_are_compared_in_their_common_blocks() {
+    let equal = in_duets([true, true, true]);
+    let verdicts: Vec<Verdict> = equal.primary().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Same, Verdict::Slower], "{:?}", equal.warnings);
+    // The warnings have all failures.
+    let failed = |report: &Report, of: usize| {
+        let found = report.warnings.iter().find_map(|warning| match warning {
+            Warning::Failures { command, failed, runs, .. } if *command == of => Some((*failed, *runs)),
+            _ => None,
+        });
+        found.unwrap()
+    };
+    assert!(matches!(failed(&equal, 0), (85..=86, 600)), "{:?}", equal.warnings);
+    assert!(matches!(failed(&equal, 2), (42..=43, 300)), "{:?}", equal.warnings);
+    let unequal = in_duets([false, false, true]);
+    let reasons: Vec<bool> = unequal.primary().map(|one| one.undecided == Ok(Undecided::UnequalFailures)).collect();
+    assert_eq!(reasons, [false, true]);
+    let text = steady_render::markdown::text(&steady_compare::document(&unequal)).replace('\u{a0}', " ");
+    assert!(text.contains("but 0 of 300 runs of"), "{text}");
+}
+
+/// A run that was killed has no numbers. If it is ignored, the other runs show which metrics there are.
+#[test]
+fn a_run_that_was_killed_in_the_warm_up_does_not_show_that_a_metric_is_absent() {
+    let mut plan = Plan { metrics: vec!["cost[ms]".parse().unwrap()], warmup: Some(3), ..plan(2, 5.0, 9) };
+    (plan.effort, plan.failures) = (Effort::Pairs(40), FailureRule::IgnoreAll);
+    let metric = plan.custom_metrics().next();
+    plan.metric = metric;
+    let measured = |every: u64, value_per_second: Vec<f64>| {
+        let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions::QUIET, 9);
+        machine.failures[1] = Some((every, Outcome::Signalled(9)));
+        machine.value_per_second = value_per_second;
+        let scripts = Cell::new(Nanos::ZERO);
+        compare(&plan, setting(), &mut SharedMachine::new(machine, &scripts), &mut |_| {})
+    };
+    // Every third run: the last of the warm-up. Every run: nothing is known before the measuring.
+    for every in [1, 3] {
+        let record = measured(every, vec![1e5]).unwrap();
+        assert_eq!((Some(record.primary), record.blocks.len()), (plan.metric, 40));
+    }
+    assert!(matches!(measured(3, vec![]), Err(CompareError::MetricAbsent { .. })));
 }

@@ -100,7 +100,7 @@ fn every_contender_has_a_joint_verdict() {
 #[test]
 fn different_comparisons_are_refused() {
     type Change = fn(&mut Record);
-    let cases: [(Change, &str); 7] = [
+    let cases: [(Change, &str); 8] = [
         (|record| record.plan.resolution = 0.02, "--resolution is 1% in 'part-0.json' and 2% in 'part-1.json'"),
         (|record| record.plan.confidence = 0.99, "--confidence is 95%"),
         (|record| record.primary = Metric::Wall, "the primary metric is cpu in 'part-0.json' and wall"),
@@ -117,6 +117,13 @@ fn different_comparisons_are_refused() {
             },
             "command 2 is 'command 1' in 'part-0.json' and 'other'",
         ),
+        (
+            |record| {
+                record.plan.commands[1].name = "command 1 (A=2)".to_owned();
+                record.plan.commands[1].environment = vec![("A".to_owned(), "2".to_owned())];
+            },
+            "command 2 is 'command 1' in 'part-0.json' and 'command 1 (A=2)'",
+        ),
     ];
     for (change, message) in cases {
         let mut parts = parts(2, 0.3, 0.0);
@@ -127,6 +134,9 @@ fn different_comparisons_are_refused() {
     let mut renamed = parts(2, 0.3, 0.0);
     renamed[1].1.plan.commands[1].name = "another name for the same words".to_owned();
     assert!(join(renamed).is_ok());
+    let mut elsewhere = parts(2, 0.3, 0.0);
+    elsewhere[1].1.plan.commands[1].environment = vec![("LIBRARY".to_owned(), "/job-1/x.so".to_owned())];
+    assert!(join(elsewhere).is_ok(), "jobs may build in different directories");
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod instructions;
 mod joined;
 mod layouts;
 mod log;
+mod machine;
 mod ranking;
+mod scripts;
 mod verdicts;
 mod warnings;

@@ -4,7 +4,7 @@ use steady_model::Interval;
 
 use super::boundary::Boundary;
 use super::{Depth, LEAST_ERROR, LEAST_PROGRESS, ScoredSource, Source};
-use crate::invert::{Found, Search, Width};
+use crate::invert::{Found, Outwards, Search, Width, candidates};
 use crate::pair::MIN_PAIRS;
 use crate::scale::{Scratch, median};
 
@@ -115,9 +115,13 @@ impl JointScore {
 
     /// Returns the median difference, the starting point of the search.
     fn middle(&self) -> f64 {
+        median(&mut self.differences().collect::<Vec<f64>>())
+    }
+
+    /// Returns the differences of all stages with weight.
+    fn differences(&self) -> impl Iterator<Item = f64> {
         let stages = self.sources.iter().flat_map(|source| &source.steps).filter(|(_, weight)| *weight > 0.0);
-        let strata = stages.flat_map(|(paired, _)| &paired.strata);
-        median(&mut strata.flat_map(|stratum| &stratum.difference).copied().collect::<Vec<f64>>())
+        stages.flat_map(|(paired, _)| &paired.strata).flat_map(|stratum| &stratum.difference).copied()
     }
 
     /// Returns all effects at which the sum is within the boundary on both sides, at the end and at the first looks.
@@ -129,30 +133,88 @@ impl JointScore {
         let all = self.within(centre, boundary.at(self.progress), Depth::All);
         let first: f64 = self.sources.iter().map(|source| source.weight * source.first).sum();
         let level = boundary.first() * (first / self.weight).sqrt();
-        if !level.is_finite() {
+        // If the first looks reject the estimate, the later data are more informative.
+        if self.sum(centre, Depth::First, &mut Scratch::default()).abs() >= level || !level.is_finite() {
             return all;
         }
-        // If the interval of the first looks does not contain the estimate, the later data are more informative.
-        all.intersection(&self.within(centre, level, Depth::First)).filter(|both| both.holds(centre)).unwrap_or(all)
+        all.intersection(&self.within(centre, level, Depth::First)).unwrap_or(all)
     }
 
     /// Returns all effects around `centre` at which the sum is within ± `level`.
     fn within(&self, centre: f64, level: f64, depth: Depth) -> Interval {
         let scratch = &mut Scratch::default();
-        let start = self.sum(centre, depth, scratch);
+        let at_centre = self.sum(centre, depth, scratch);
+        let step = level * self.typical_error();
+        let candidates = candidates(self.differences());
         let mut end = |side: f64| {
-            let step = level * self.typical_error();
-            // At the first looks, the sum may differ from zero at the centre.
-            let start = -side * start;
-            if start >= level {
-                return centre;
-            }
-            let search = Search { start, level, step, width: Width::Relative(1e-3) };
-            match search.run(|t| -side * self.sum(centre + side * t, depth, scratch)) {
-                Found::Close(t) | Found::Between(_, t) => centre + side * (t + self.grain),
-                Found::Nowhere => side * f64::INFINITY,
-            }
+            let outwards = Outwards { centre, side, start: -side * at_centre, level, step, candidates: &candidates };
+            outwards.end(|t| -side * self.sum(centre + side * t, depth, scratch)) + self.grain
         };
-        Interval { low: end(-1.0), high: end(1.0) }
+        let (low, high) = (end(-1.0), end(1.0));
+        Interval { low: centre - low, high: centre + high }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use steady_model::Layout;
+
+    use super::*;
+    use crate::joined::Stage;
+    use crate::pair::{Pair, Paired, Slot};
+
+    /// Returns turns whose log ratios are `theta` with uniform noise of ± `noise`.
+    fn turns(random: &mut ChaCha8Rng, count: usize, theta: f64, noise: f64) -> Vec<Pair> {
+        let mut turn = || {
+            let slot = Slot { order: if random.random() { 1 } else { -1 }, cpu: 0 };
+            let new = (theta + noise * random.random_range(-1.0..1.0)).exp();
+            Pair { layout: Layout::Turns, slot, old: 1.0, new }
+        };
+        (0..count).map(|_| turn()).collect()
+    }
+
+    fn interval(sources: &[Source], level: f64) -> (JointScore, Interval) {
+        let joint = JointScore::new(sources, 0.0);
+        let interval = joint.interval(joint.estimate().unwrap(), &Boundary::new(level / 2.0, joint.open()));
+        (joint, interval)
+    }
+
+    /// The first 12 pairs showed 0.1, and 228 later ones 0.01.
+    #[test]
+    fn first_looks_that_reject_the_estimate_do_not_bound_it() {
+        for seed in 0..20 {
+            let random = &mut ChaCha8Rng::seed_from_u64(seed);
+            let stages = vec![
+                Stage { pairs: turns(random, 12, 0.1, 0.01), progress: 0.05 },
+                Stage { pairs: turns(random, 228, 0.01, 0.01), progress: 1.0 },
+            ];
+            let (joint, interval) = interval(&[Source { stages, open: true }], 0.05);
+            let centre = joint.estimate().unwrap();
+            assert_eq!(interval, joint.within(centre, Boundary::new(0.025, true).at(1.0), Depth::All), "{seed}");
+            assert!(interval.low < centre - 0.0005 && interval.high > centre + 0.0005, "{seed}: {centre} {interval:?}");
+        }
+    }
+
+    /// NEW costs 0.909 or 1.09 times as much as OLD, each in half of the runs.
+    #[test]
+    fn the_interval_reaches_both_modes_if_those_of_all_sources_do() {
+        const NOISE: f64 = 0.003;
+        let modes = [0.909f64.ln(), 1.09f64.ln()];
+        let source = |random: &mut ChaCha8Rng| {
+            let mut pairs = modes.map(|theta| turns(random, 50, theta, NOISE)).concat();
+            (1..pairs.len()).rev().for_each(|last| pairs.swap(last, random.random_range(0..=last)));
+            Source::fixed(pairs)
+        };
+        for seed in 0..20 {
+            let random = &mut ChaCha8Rng::seed_from_u64(seed);
+            let sources = [source(random), source(random)];
+            let reaches = |interval: &Interval| interval.low < modes[0] + NOISE && interval.high > modes[1] - NOISE;
+            let alone = |source: &Source| Paired::new(&source.stages[0].pairs, 0.0).interval(0.05);
+            assert!(sources.iter().all(|source| reaches(&alone(source))), "{seed}");
+            let (_, joint) = interval(&sources, 0.05);
+            assert!(reaches(&joint), "{seed}: {joint:?}");
+        }
     }
 }

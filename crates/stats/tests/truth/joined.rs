@@ -1,8 +1,9 @@
 //! Joint evaluation of whole experiments on simulated machines: its error rates, its cost, and those of pooling.
 #![allow(clippy::print_stdout, reason = "prints figures with --nocapture")]
 
+use rand::Rng;
 use steady_model::{Layout, Verdict};
-use steady_stats::{Joint, Pair, Rules, Schedule, Sequence, Source, Stage, join, single_look};
+use steady_stats::{Joint, MeanRatio, Pair, Rules, Schedule, Sequence, Source, Stage, join, mean_ratio, single_look};
 
 use crate::simulated::{Machine, NOISES, Noise, most, repeated};
 
@@ -30,15 +31,21 @@ fn measured(machine: &mut Machine, effect: f64, most: usize, rules: &Rules) -> S
     Source { stages, open: true }
 }
 
-/// Measures concurrent sources that an observer ends as soon as all their pairs together seem to show a difference.
-fn watched(machines: &mut [Machine], most: usize) -> Vec<Source> {
+/// Measures concurrent sources that an observer ends as soon as all their pairs together `seem_to_differ`. `pair` runs
+/// a pair of equal commands.
+fn watched(
+    machines: &mut [Machine],
+    most: usize,
+    pair: impl Fn(&mut Machine) -> Pair,
+    seem_to_differ: impl Fn(&[Pair]) -> bool,
+) -> Vec<Source> {
     let mut sources = vec![Source { stages: vec![], open: true }; machines.len()];
     for count in (8..=most).step_by(8) {
         for (source, machine) in sources.iter_mut().zip(machines.iter_mut()) {
-            let pairs = (0..8).map(|_| machine.pair(Layout::Turns, 0.0)).collect();
+            let pairs = (0..8).map(|_| pair(machine)).collect();
             source.stages.push(Stage { pairs, progress: count as f64 / most as f64 });
         }
-        if differs(single_look(&pooled(&sources), &rules(0.005)).verdict) {
+        if seem_to_differ(&pooled(&sources)) {
             break;
         }
     }
@@ -121,7 +128,9 @@ fn ending_sources_that_seem_to_differ_does_not_raise_the_error_rate() {
         let (mut naive, mut joined) = (0, 0);
         for seed in 0..experiments as u64 {
             let machine = |index| Machine::new(Noise::Skewed, 31_000_000 + 100 * seed + index);
-            let sources = watched(&mut (0..count).map(machine).collect::<Vec<Machine>>(), 96);
+            let mut machines: Vec<Machine> = (0..count).map(machine).collect();
+            let seem_to_differ = |pairs: &[Pair]| differs(single_look(pairs, &rules).verdict);
+            let sources = watched(&mut machines, 96, |machine| machine.pair(Layout::Turns, 0.0), seem_to_differ);
             naive += usize::from(differs(single_look(&pooled(&sources), &rules).verdict));
             joined += usize::from(differs(one(&sources, &rules).estimate.verdict));
         }
@@ -129,6 +138,39 @@ fn ending_sources_that_seem_to_differ_does_not_raise_the_error_rate() {
         assert!(naive > experiments / 10, "{count}: pooling should be wrong more often: {naive}");
         assert!(joined <= most(experiments, 0.05), "{count}: {joined} of {experiments}");
     }
+}
+
+/// The mean is tested at a level for a fixed number of pairs. If equal sources are ended as soon as their means seem to
+/// differ, the mean gives a direction too often. In a join of such sources, it must give none.
+#[test]
+fn ending_sources_whose_means_seem_to_differ_gives_no_direction() {
+    const LEVEL: f64 = 0.05;
+    let experiments = repeated(150);
+    let rules = rules(0.005);
+    let mean = |pairs: &[Pair]| mean_ratio(&[pairs.iter().map(|pair| (pair.old, pair.new)).collect()], LEVEL);
+    let is_away = |mean: MeanRatio| {
+        mean.effect.low.is_some_and(|low| low > 0.0) || mean.effect.high.is_some_and(|high| high < 0.0)
+    };
+    // The costs have two modes.
+    let pair = |machine: &mut Machine| {
+        let pair = machine.pair(Layout::Turns, 0.0);
+        let mut factor = || if machine.coin.random_bool(0.3) { 3.0 } else { 1.0 };
+        Pair { old: factor() * pair.old, new: factor() * pair.new, ..pair }
+    };
+    let (mut assumed_fixed, mut checked, mut prevented) = (0, 0, 0);
+    for seed in 0..experiments as u64 {
+        let mut machines = [0, 1].map(|index| Machine::new(Noise::Skewed, 71_000_000 + 100 * seed + index));
+        let sources = watched(&mut machines, 96, pair, |pairs| is_away(mean(pairs)));
+        let (estimate, mean) = (one(&sources, &rules).estimate, mean(&pooled(&sources)));
+        assumed_fixed += usize::from(differs(estimate.clone().weighed_against(mean, 0.005).estimate.verdict));
+        let weighed = estimate.checked_against(mean, 0.005);
+        checked += usize::from(differs(weighed.estimate.verdict));
+        prevented += usize::from(weighed.mean_decides);
+        assert!(!(weighed.mean_decides && differs(weighed.estimate.verdict)), "{seed}: {weighed:?}");
+    }
+    println!("by the mean {assumed_fixed}, checked {checked}, prevented {prevented} of {experiments}");
+    assert!(assumed_fixed > experiments / 10, "the mean should be wrong more often: {assumed_fixed}");
+    assert!(checked <= most(experiments, 0.05), "{checked} of {experiments}");
 }
 
 #[test]

@@ -104,10 +104,12 @@ fn started(record: &Record) -> String {
     .to_owned()
 }
 
-/// The first command that differs: in both its name and its words, or in its revision.
+/// The first command that differs: in its name and also in its words or its variables, or in its revision.
 fn command(a: &Plan, b: &Plan) -> Option<(String, String, String)> {
     a.commands.iter().zip(&b.commands).zip(1..).find_map(|((one, other), number)| {
-        if one.name != other.name && one.argv != other.argv {
+        // Jobs may build in different directories. Their words and the paths in their variables differ then.
+        let does_same = (&one.argv, &one.environment) == (&other.argv, &other.environment);
+        if one.name != other.name && !does_same {
             return Some((format!("command {number}"), format!("'{}'", one.name), format!("'{}'", other.name)));
         }
         let (Some(first), Some(second)) = (&one.revision, &other.revision) else { return None };

@@ -72,6 +72,7 @@ fn weighed(joints: &[Joint], records: &[&Record], metric: Metric) -> Vec<Weighed
         evidence
     };
     let evidences: Vec<Evidence> = records.iter().map(of).collect();
+    let is_open = records.iter().any(|record| is_open(record));
     let each = joints.iter().enumerate().map(|(index, joint)| {
         let strata: Vec<_> = evidences.iter().flat_map(|evidence| evidence.strata(index)).collect();
         let alpha = evidences.first().map_or(0.0, Evidence::mean_alpha);
@@ -80,10 +81,16 @@ fn weighed(joints: &[Joint], records: &[&Record], metric: Metric) -> Vec<Weighed
         match &joint.agreement {
             // The interval of the mean assumes one effect in all sources, so it cannot decide between them.
             Some(found) if !found.agrees => Weighed { usual: estimate.size, estimate, mean, mean_decides: false },
+            _ if is_open => estimate.checked_against(mean, resolution),
             _ => estimate.weighed_against(mean, resolution),
         }
     });
     each.collect()
+}
+
+/// Returns whether a comparison might have ended because of its results.
+fn is_open(record: &Record) -> bool {
+    record.ending == Ending::Interrupted || matches!(record.plan.effort, Effort::Budget(_))
 }
 
 /// Regroups values by contender. Each source has one value per contender.
@@ -99,8 +106,7 @@ fn replayed(record: &Record) -> Vec<steady_stats::Source> {
     let contenders = record.plan.commands.len() - 1;
     let mut sequence = Sequence::new(evidence.rules(), contenders);
     let interrupted = record.ending == Ending::Interrupted;
-    let open = interrupted || matches!(record.plan.effort, Effort::Budget(_));
-    let mut sources = vec![steady_stats::Source { stages: vec![], open }; contenders];
+    let mut sources = vec![steady_stats::Source { stages: vec![], open: is_open(record) }; contenders];
     let mut done = vec![0; contenders];
     let (mut blocks, mut seen, mut before) = (record.blocks.iter(), 0, 0.0f64);
     for look in &record.looks {
@@ -137,8 +143,8 @@ fn whole(record: &Record, metric: Metric) -> Vec<steady_stats::Source> {
 
 /// Returns whether `command` and the first command fail at different rates, in all sources together or in one of them.
 fn unequal(records: &[&Record], command: usize) -> bool {
-    let each: Vec<Failures> = records.iter().map(|record| Failures::of(record)).collect();
-    Failures::sum(&each).unequal(command, 1) || each.iter().any(|one| one.unequal(command, each.len()))
+    let each: Vec<Failures> = records.iter().map(|record| Failures::of(record, command)).collect();
+    Failures::sum(each.iter().copied()).unequal(1) || each.iter().any(|one| one.unequal(each.len()))
 }
 
 fn agreement(joint: &Joint, command: usize) -> Agreement {
@@ -152,4 +158,47 @@ fn agreement(joint: &Joint, command: usize) -> Agreement {
         outlying: found.outlying.clone(),
     });
     Agreement { command, homogeneity }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use steady_model::{Command, DecidedBy, Nanos, Plan, Seed, Undecided, Verdict};
+    use steady_process::simulated::{Conditions, SimulatedMachine};
+
+    use super::*;
+    use crate::run::{CompareContext, compare};
+
+    /// Returns the joint verdict of two comparisons on simulated machines. The usual run of the second command is 5 %
+    /// cheaper, but it has expensive runs more often.
+    fn joined(effort: Effort) -> Judgement {
+        let part = |seed: u64| {
+            let command = |index: usize| Command {
+                name: format!("command {index}"),
+                argv: vec!["x".to_owned()],
+                program: PathBuf::from("/x"),
+                ..Command::default()
+            };
+            let plan = Plan::new(vec![command(0), command(1)], effort, Seed(seed));
+            let mut machine = SimulatedMachine::new(&[0.010, 0.0095], Conditions::QUIET, seed);
+            machine.modes = vec![(0.05, 20.0), (0.2, 20.0)];
+            (seed.to_string(), compare(&plan, CompareContext::simulated(true), &mut machine, &mut |_| {}).unwrap())
+        };
+        let joined = join(vec![part(21), part(22)]).unwrap();
+        assert!(joined.agreements[0].homogeneity.as_ref().unwrap().agrees, "{:?}", joined.agreements);
+        joined.judgements.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn the_mean_gives_a_direction_only_if_the_number_of_pairs_was_fixed() {
+        let fixed = joined(Effort::Pairs(600));
+        assert_eq!((fixed.verdict, fixed.decided_by), (Verdict::Slower, DecidedBy::Mean), "{fixed:?}");
+        let open = joined(Effort::Budget(Nanos::from_seconds(20.0)));
+        assert_eq!((open.verdict, open.decided_by), (Verdict::Undecided, DecidedBy::Mean), "{open:?}");
+        assert_eq!(open.undecided, Ok(Undecided::TooWide));
+        let (interval, usual) = (open.interval.unwrap(), open.usual.interval.unwrap());
+        assert!(interval.holds(0.0) && interval.low == usual.low && usual.holds(-0.05), "{interval:?} {usual:?}");
+        assert!(open.mean.interval.unwrap().low > 0.0);
+    }
 }
