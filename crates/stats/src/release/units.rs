@@ -283,7 +283,7 @@ mod tests {
                             (0..count).map(|_| level + 0.01 * normal(&mut coin)).collect()
                         };
                         // Every other host has the opposite numbers of units.
-                        let [old, new] = if (at + trial) % 2 == 0 { counts } else { [counts[1], counts[0]] };
+                        let [old, new] = if (at + trial).is_multiple_of(2) { counts } else { [counts[1], counts[0]] };
                         HostUnits { old: units(old), new: units(new) }
                     };
                     let hosts: Vec<HostUnits> = (0..6).map(host).collect();
