@@ -206,7 +206,11 @@ impl SimulatedMachine {
             outcome: failure.map_or(Outcome::Exited(0), |(_, outcome)| outcome),
             counters: self.count(spec.command),
             energy_joules: None,
-            values: self.value_per_second.iter().map(|factor| factor * cpu).collect(),
+            // A failed run reports no numbers.
+            values: match failure {
+                None => self.value_per_second.iter().map(|factor| factor * cpu).collect(),
+                Some(_) => Vec::new(),
+            },
         }
     }
 

@@ -1,14 +1,11 @@
 //! Comparisons on simulated machines with runs that fail.
 
-use std::cell::Cell;
-
 use steady_compare::judge;
 use steady_compare::run::{CompareError, compare};
 use steady_model::{Effort, FailureRule, Layout, Nanos, Outcome, Plan, Record, Report, Undecided, Verdict, Warning};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 
 use crate::common::{measure, plan, primary, setting};
-use crate::machine::SharedMachine;
 
 /// A larger budget would not help a command of which each run reaches the limit of --timeout.
 #[test]
@@ -128,8 +125,7 @@ fn a_run_that_was_killed_in_the_warm_up_does_not_show_that_a_metric_is_absent() 
         let mut machine = SimulatedMachine::new(&[0.010, 0.010], Conditions::QUIET, 9);
         machine.failures[1] = Some((every, Outcome::Signalled(9)));
         machine.value_per_second = value_per_second;
-        let scripts = Cell::new(Nanos::ZERO);
-        compare(&plan, setting(), &mut SharedMachine::new(machine, &scripts), &mut |_| {})
+        compare(&plan, setting(), &mut machine, &mut |_| {})
     };
     // Every third run: the last of the warm-up. Every run: nothing is known before the measuring.
     for every in [1, 3] {

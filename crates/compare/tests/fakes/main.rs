@@ -12,7 +12,6 @@ mod instructions;
 mod joined;
 mod layouts;
 mod log;
-mod machine;
 mod ranking;
 mod scripts;
 mod verdicts;
