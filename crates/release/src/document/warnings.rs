@@ -30,7 +30,7 @@ fn message(report: &ReleaseReport, warning: &ReleaseWarning) -> String {
             let included = match allowance {
                 Some(allowance) => format!("so the interval is extended by {} on both sides", allowed(*allowance)),
                 None if of_hosts => {
-                    "and one host of each does not show by how much, so there is no interval".to_owned()
+                    "and one host of each does not show by how much, so they are not compared".to_owned()
                 }
                 None => "which the interval does not include".to_owned(),
             };

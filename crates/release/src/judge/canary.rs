@@ -31,6 +31,9 @@ const SLOT: u64 = 5;
 /// nothing about it, and several processes that one process forked have it in common.
 const ALLOWANCE: f64 = 0.03;
 
+/// Reason why versions that ran on one host each are not compared.
+pub(super) const ONE_HOST_EACH: &str = "one host per version does not show how much hosts differ";
+
 /// Returns what intervals include for differences that the processes of a version on one host may have in common. Those
 /// of several hosts average out.
 pub(super) fn allowance(hosts: usize) -> f64 {
@@ -155,8 +158,16 @@ impl Units {
         }
         let of_side = |side: usize| requests.iter().filter(move |((_, of), _)| *of == side).map(|(_, n)| *n).collect();
         let least = [0, 1].map(|side| LEAST_SHARE * middle(of_side(side)));
-        let kept = requests.iter().filter(|((_, side), n)| **n >= least[*side]);
-        let numbers = kept.enumerate().map(|(number, (unit, _))| (*unit, number)).collect();
+        let kept: Vec<(Unit, usize)> =
+            requests.iter().filter(|((_, side), n)| **n >= least[*side]).map(|(unit, _)| *unit).collect();
+        let on = |((host, _), side): &(Unit, usize)| (*host, *side);
+        let places: HashSet<(u32, usize)> = kept.iter().map(on).collect();
+        let is_comparable =
+            |unit: &&(Unit, usize)| kind != Kind::Processes || places.contains(&(on(unit).0, 1 - on(unit).1));
+        let comparable: Vec<(Unit, usize)> = kept.iter().filter(is_comparable).copied().collect();
+        // If no host has large units of both versions, all of them count.
+        let chosen = if comparable.is_empty() { requests.into_keys().collect() } else { comparable };
+        let numbers = chosen.into_iter().enumerate().map(|(number, unit)| (unit, number)).collect();
         Units {
             numbers,
             kind,
@@ -199,18 +210,22 @@ impl Units {
 
     /// Estimates the effect on the routes and classes that have weights.
     fn judge(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Reading<Effect> {
+        let is_single = self.counts() == [1, 1];
         let found = match (self.kind, measure) {
-            (Kind::Processes | Kind::Hosts, Measure::OfRequests | Measure::Total) if self.counts() == [1, 1] => {
+            // Two processes of a host differ by a few per cent at most, two hosts by any amount.
+            (Kind::Hosts, _) if is_single => None,
+            (Kind::Processes, Measure::OfRequests | Measure::Total) if is_single => {
                 let beyond = self.beyond_requests(measure);
                 let shift = |found: Estimated| {
                     let own = |side: usize| self.numbers.iter().find(|((_, of), _)| *of == side).map(|(_, at)| *at);
                     let difference = beyond(own(1)) - beyond(own(0));
                     Estimated { effect: found.effect + difference, ..found }
                 };
-                self.single_totals(lines, weights, measure).map(|found| self.of_single_units(shift(found)))
+                let found = self.single_totals(lines, weights, measure);
+                found.map(|found| Effect::Student(shift(found), ALLOWANCE))
             }
-            (Kind::Processes | Kind::Hosts, Measure::Usual(_)) if self.counts() == [1, 1] => {
-                singles(lines, weights).map(|found| self.of_single_units(found))
+            (Kind::Processes, Measure::Usual(_)) if is_single => {
+                self.singles(lines, weights).map(|found| Effect::Student(found, ALLOWANCE))
             }
             _ => self.found(lines, weights, measure),
         };
@@ -218,19 +233,14 @@ impl Units {
             Kind::Differences => {
                 "rows do not distinguish processes, and one host does not show how much processes differ"
             }
-            _ if self.counts() == [1, 1] => {
+            Kind::Hosts if is_single => ONE_HOST_EACH,
+            _ if is_single => {
                 "one process per version needs at least half a minute in which both versions serve the same routes"
             }
             Kind::Hosts => "hosts of both versions served the same routes at the same times too rarely",
             Kind::Processes => "processes of both versions served the same routes at the same times too rarely",
         };
         found.ok_or_else(|| Absent::because(why))
-    }
-
-    /// Returns the effect of two single units. Hosts may differ by any amount, so it has no interval.
-    fn of_single_units(&self, found: Estimated) -> Effect {
-        let variance = if self.kind == Kind::Hosts { f64::INFINITY } else { found.variance };
-        Effect::Student(Estimated { variance, ..found }, ALLOWANCE)
     }
 
     /// Estimates the effect from several units per side.
@@ -283,9 +293,10 @@ impl Units {
 
     /// Compares single units: the ratio of their costs, with an error from slots of time.
     fn single_totals(&self, lines: &[Line], weights: &Weights, measure: Measure) -> Option<Estimated> {
-        let slots = slots(lines, weights);
+        let slots = self.slots(lines, weights);
         let mut all: BTreeMap<(u32, u32), Plain> = BTreeMap::new();
-        lines.iter().for_each(|line| all.entry(line.stratum()).or_default().add(line));
+        let own = lines.iter().filter(|line| self.number(line).is_some());
+        own.for_each(|line| all.entry(line.stratum()).or_default().add(line));
         let levels = levels_of_strata(&all);
         let ratio = |strata: &Strata| {
             let cpu = |side: usize| strata.values().map(|sides| sides[side].cpu).sum::<f64>();
@@ -406,20 +417,53 @@ impl Units {
         hosts
     }
 
+    /// Returns the number of the unit of a line, if it is compared.
+    fn number(&self, line: &Line) -> Option<usize> {
+        let process = if self.kind == Kind::Hosts { 0 } else { line.row.process };
+        self.numbers.get(&((line.row.host, process), line.side)).copied()
+    }
+
     /// Returns the cells of one route and class. `of` returns the sum of a line that is compared.
     fn cells(&self, lines: &[Line], of: fn(&Line) -> f64) -> Vec<UnitCell> {
         let mut numbers: HashMap<(u32, u64), usize> = HashMap::new();
         let mut cells = Vec::new();
         for line in lines {
-            let by_host = self.kind == Kind::Hosts;
-            let place = if by_host { 0 } else { line.row.host };
-            let process = if by_host { 0 } else { line.row.process };
-            let Some(unit) = self.numbers.get(&((line.row.host, process), line.side)) else { continue };
+            let place = if self.kind == Kind::Hosts { 0 } else { line.row.host };
+            let Some(unit) = self.number(line) else { continue };
             let count = numbers.len();
             let cell = *numbers.entry((place, line.row.second / self.stretch)).or_insert(count);
-            cells.push(UnitCell { cell, unit: *unit, n: line.requests(), y: of(line) });
+            cells.push(UnitCell { cell, unit, n: line.requests(), y: of(line) });
         }
         cells
+    }
+
+    /// Sums the requests of the units on routes and classes that have weights, by slot of time.
+    fn slots(&self, lines: &[Line], weights: &Weights) -> BTreeMap<u64, Strata> {
+        let mut slots: BTreeMap<u64, Strata> = BTreeMap::new();
+        let is_compared = |line: &&Line| weights.contains_key(&line.stratum()) && self.number(line).is_some();
+        for line in lines.iter().filter(is_compared) {
+            let own =
+                &mut slots.entry(line.row.second / SLOT).or_default().entry(line.stratum()).or_default()[line.side];
+            own.add(&Served { requests: line.requests(), cpu: line.row.sums.cpu, log: line.log() });
+        }
+        slots
+    }
+
+    /// Compares single units: the difference of their usual requests, with an error from slots of time.
+    fn singles(&self, lines: &[Line], weights: &Weights) -> Option<Estimated> {
+        let difference = |strata: &Strata| {
+            let (mut sum, mut all) = (0.0, 0.0);
+            for (stratum, [old, new]) in strata {
+                if old.requests > 0.0 && new.requests > 0.0 {
+                    let weight = weights[stratum];
+                    sum += weight * (new.log / new.requests - old.log / old.requests);
+                    all += weight;
+                }
+            }
+            (all > 0.0).then(|| sum / all)
+        };
+        let slots = self.slots(lines, weights);
+        mean_in_time(&slots.values().filter_map(difference).collect::<Vec<f64>>())
     }
 }
 
@@ -463,30 +507,3 @@ impl Served {
 
 /// Sums of OLD and NEW by route and class.
 type Strata = BTreeMap<(u32, u32), [Served; 2]>;
-
-/// Sums the requests of the routes and classes that have weights, by slot of time.
-fn slots(lines: &[Line], weights: &Weights) -> BTreeMap<u64, Strata> {
-    let mut slots: BTreeMap<u64, Strata> = BTreeMap::new();
-    for line in lines.iter().filter(|line| weights.contains_key(&line.stratum())) {
-        let own = &mut slots.entry(line.row.second / SLOT).or_default().entry(line.stratum()).or_default()[line.side];
-        own.add(&Served { requests: line.requests(), cpu: line.row.sums.cpu, log: line.log() });
-    }
-    slots
-}
-
-/// Compares single units: the difference of their usual requests, with an error from slots of time.
-fn singles(lines: &[Line], weights: &Weights) -> Option<Estimated> {
-    let difference = |strata: &Strata| {
-        let (mut sum, mut all) = (0.0, 0.0);
-        for (stratum, [old, new]) in strata {
-            if old.requests > 0.0 && new.requests > 0.0 {
-                let weight = weights[stratum];
-                sum += weight * (new.log / new.requests - old.log / old.requests);
-                all += weight;
-            }
-        }
-        (all > 0.0).then(|| sum / all)
-    };
-    let slots = slots(lines, weights);
-    mean_in_time(&slots.values().filter_map(difference).collect::<Vec<f64>>())
-}

@@ -77,8 +77,8 @@ pub enum ReleaseWarning {
     /// Each version has one process, or one host. Such units differ although they run the same code, and one per
     /// version does not show by how much.
     OneProcessASide {
-        /// What the intervals include for this difference at both ends, as a logarithm. Missing in reports of earlier
-        /// versions of steady, whose intervals do not include it.
+        /// What the intervals include for this difference at both ends, as a logarithm. Missing for two hosts, which are
+        /// not compared, and in reports of earlier versions of steady, whose intervals do not include it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowance: Option<f64>,
     },

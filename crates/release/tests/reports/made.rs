@@ -304,6 +304,7 @@ fn canary() -> ReleaseReport {
             ReleaseWarning::RoutesOfOneVersion { routes: 2, cpu_ratio: 0.0034 },
             ReleaseWarning::Lost { lost: 1_204, folded: 3 },
             ReleaseWarning::OtherAssignments { requests: 1 },
+            ReleaseWarning::HostsOfOneVersion { hosts: 3, requests: 12_040 },
             ReleaseWarning::RulersDisagree(LoadAlarm { by_worker_rulers: -0.012, by_agent_rulers: 0.034 }),
         ],
         ..random()

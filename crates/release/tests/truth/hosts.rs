@@ -2,13 +2,15 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use steady_model::{Assignment, ProcessRow, ReleaseRows, Verdict};
+use steady_model::{Absent, Assignment, ProcessRow, ReleaseRows, Verdict};
 use steady_release::{ReleaseDesign, ReleaseReport, ReleaseWarning, judge};
 
 use crate::support::made::{self, Label};
 use crate::support::recording::Recorded;
 use crate::support::simulated::{BEGIN, Service};
 use crate::support::trials::{Count, Source, Way};
+
+const ONE_HOST_EACH: &str = "one host per version does not show how much hosts differ";
 
 /// Returns the rows of a simulated service whose requests have the version of `is_new`, which also gets the second of the
 /// request since the beginning. Requests of NEW cost `factor` times as much. A `None` leaves a request out.
@@ -64,6 +66,22 @@ fn hosts_with_one_version_are_not_compared_with_others() {
     assert_eq!(report(&rows, 120).total, judged.total);
 }
 
+/// Each host has a process of each version: the first one nearly all requests of OLD, the slow one those of NEW.
+#[test]
+fn single_processes_are_compared_on_one_host() {
+    let service = Service { hosts: 2, processes: 2, rate: 100.0, ..Service::small(240) };
+    let (mut rows, _) = rows(&service, 6, 1.0, |request: &Recorded, _| {
+        let is_new = request.process == 1;
+        let is_rare = is_new != (request.host == 1);
+        (!is_rare || (request.end / 1_000).is_multiple_of(20)).then_some(is_new)
+    });
+    slow_down(&mut rows, 1, 1.3);
+    let report = report(&rows, 240);
+    assert_eq!((report.design, left_out(&report)), (ReleaseDesign::Canary, None));
+    let change = report.total.change.clone().unwrap();
+    assert!(change.abs() < 0.1 && report.total.verdict == Verdict::Undecided, "{:?}", report.total);
+}
+
 /// NEW has one process of eight on the first host, and seven of eight on the second one, which is more expensive.
 #[test]
 fn unequal_shares_of_hosts_do_not_hide_a_change() {
@@ -111,7 +129,7 @@ fn versions_on_different_hosts_are_compared_with_the_host_as_the_unit() {
     let alone: Vec<ReleaseReport> = alone.filter(|report| report.refused.is_empty()).collect();
     assert!(!alone.is_empty());
     for report in alone {
-        assert!(report.total.change.is_ok() && report.total.interval().is_err(), "{:?}", report.total);
+        assert_eq!(report.total.change, Err(Absent::because(ONE_HOST_EACH)));
         assert_eq!(report.total.verdict, Verdict::Undecided);
         let warned = |warning: &ReleaseWarning| matches!(warning, ReleaseWarning::OneProcessASide { allowance: None });
         assert!(report.warnings.iter().any(warned), "{:?}", report.warnings);
@@ -120,12 +138,12 @@ fn versions_on_different_hosts_are_compared_with_the_host_as_the_unit() {
 
 /// The same two hosts at the same time, each with one version.
 #[test]
-fn one_host_per_version_has_no_interval() {
+fn one_host_per_version_is_not_compared() {
     let service = Service { hosts: 2, processes: 2, ..Service::small(120) };
     let (rows, _) = rows(&service, 3, 1.0, |request: &Recorded, _| Some(request.host == 1));
     let report = report(&rows, 120);
     assert_eq!((report.design, report.total.verdict), (ReleaseDesign::Canary, Verdict::Undecided));
-    assert!(report.total.change.is_ok() && report.total.interval().is_err(), "{:?}", report.total);
+    assert_eq!(report.total.change, Err(Absent::because(ONE_HOST_EACH)));
 }
 
 /// Coins on two hosts: NEW has most requests of the fast one and few of the slow one.

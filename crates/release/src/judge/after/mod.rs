@@ -103,10 +103,14 @@ pub(crate) fn answer(
     let share = if rests_on == RestsOn::WorkerRulers { SHIFT_SHARE } else { SHIFT_SHARE_OUTSIDE };
     let of_hosts = (!course.is_within_hosts).then(|| course.error_of_hosts());
     let effect = |found: Option<InCourse>, hosts: Option<usize>| {
-        found
-            .map(|found| InCourse { estimated: with_hosts(found.estimated, of_hosts), ..found })
-            .map(|found| widened(found, share, hosts.map_or(0.0, canary::allowance)))
-            .ok_or_else(|| Absent::because("the time is too short to estimate the error"))
+        let found = found.ok_or_else(|| Absent::because("the time is too short to estimate the error"))?;
+        let estimated = match &of_hosts {
+            None => found.estimated,
+            Some(error) => error
+                .and_then(|error| with_hosts(found.estimated, error))
+                .ok_or_else(|| Absent::because(canary::ONE_HOST_EACH))?,
+        };
+        Ok(widened(InCourse { estimated, ..found }, share, hosts.map_or(0.0, canary::allowance)))
     };
     // The spread of hosts with one version each includes what their processes differ by.
     let replaced = hosts_with_new_processes(lines).filter(|_| course.is_within_hosts);
@@ -164,15 +168,9 @@ fn widened(found: InCourse, share: f64, allowance: f64) -> Effect {
     Effect::Student(found.estimated, share * (found.plain - found.estimated.effect).abs() + allowance)
 }
 
-/// Adds the error of the difference between hosts, if the versions ran on different hosts. If it is not known, because
-/// each version had one host, the variance is infinite.
-fn with_hosts(found: Estimated, of_hosts: Option<Option<Estimated>>) -> Estimated {
-    match of_hosts {
-        None => found,
-        Some(None) => Estimated { variance: f64::INFINITY, ..found },
-        Some(Some(error)) => Estimated::weighted([(1.0, found), (1.0, Estimated { effect: 0.0, ..error })])
-            .unwrap_or(Estimated { variance: f64::INFINITY, ..found }),
-    }
+/// Adds the error of the difference between hosts, if the versions ran on different hosts.
+fn with_hosts(found: Estimated, error: Estimated) -> Option<Estimated> {
+    Estimated::weighted([(1.0, found), (1.0, Estimated { effect: 0.0, ..error })])
 }
 
 /// Returns the number of hosts of the version that has fewer, or `None` if a process served both versions. Processes of
