@@ -190,7 +190,7 @@ pub struct BenchLook {
     pub pairs: usize,
     /// The share of the budget spent, from 0 to 1.
     pub fraction_ratio: f64,
-    /// Whether it is the final look.
+    /// Whether the look may use the rest of the error rate. Not so after an interruption.
     pub last: bool,
 }
 

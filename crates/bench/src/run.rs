@@ -361,16 +361,19 @@ impl Measuring<'_> {
                 Ok(true) => {}
                 Ok(false) => {
                     let is_open = self.courses.iter().any(|course| course.stopped.is_none());
-                    self.last_looks();
+                    self.final_looks(1.0, true);
                     return Ok(if is_open { Ending::Spent } else { Ending::Decided });
                 }
                 Err(stop) if self.courses.iter().all(|course| course.samples.len() == 0) => return Err(stop.failure()),
                 // What was measured so far is reported.
-                Err(stop) => {
-                    if let Stop::Lost(failure) = stop {
-                        (self.events)(Event::Lost(failure));
-                    }
-                    self.last_looks();
+                Err(Stop::Lost(failure)) => {
+                    (self.events)(Event::Lost(failure));
+                    self.final_looks(1.0, true);
+                    return Ok(Ending::Interrupted);
+                }
+                // The user may have interrupted because of the progress, so these looks are like any others.
+                Err(Stop::Interrupted) => {
+                    self.final_looks(self.fraction(), false);
                     return Ok(Ending::Interrupted);
                 }
             }
@@ -523,10 +526,10 @@ impl Measuring<'_> {
         }
     }
 
-    /// The final looks of the benchmarks that are not decided.
-    fn last_looks(&mut self) {
+    /// Adds a look at the end for the benchmarks that are not decided.
+    fn final_looks(&mut self, fraction_ratio: f64, last: bool) {
         for course in self.courses.iter_mut().filter(|course| course.stopped.is_none() && course.samples.len() > 0) {
-            course.looks.push(BenchLook { pairs: course.samples.len(), fraction_ratio: 1.0, last: true });
+            course.looks.push(BenchLook { pairs: course.samples.len(), fraction_ratio, last });
         }
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{finite, required};
-use crate::{Absent, Bytes, FailureRule, Layout, Metric, Nanos, Plan, Reading, Timestamp};
+use crate::{Absent, Bytes, Effort, FailureRule, Layout, Metric, Nanos, Plan, Reading, Timestamp};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -128,7 +128,9 @@ impl Run {
             },
             Metric::Faults => Ok((self.minor_faults + self.major_faults) as f64),
             Metric::Switches => Ok(self.voluntary_switches as f64),
-            Metric::Energy => self.energy_joules.ok_or_else(|| Absent::because("the counters of energy were not read")),
+            Metric::Energy => self.energy_joules.ok_or_else(|| {
+                Absent::because("the counters of energy were not read, or the run took longer than they count")
+            }),
             Metric::Custom(custom) => {
                 let value = self.values.get(custom.index()).copied();
                 value.ok_or_else(|| Absent::because("the run reported no value"))
@@ -189,7 +191,7 @@ pub struct Look {
     /// The share of the effort spent, from 0 to 1.
     #[serde(rename = "fraction_ratio", alias = "fraction")]
     pub fraction: f64,
-    /// Whether this is the final look.
+    /// Whether the look may use the rest of the error rate. Not so after an interruption.
     pub last: bool,
 }
 
@@ -405,6 +407,15 @@ impl Record {
         let duets = self.blocks.iter().filter(|block| block.layout == Layout::Duet).count();
         let contenders = self.plan.commands.len().saturating_sub(1).max(1);
         self.blocks.len() - duets + duets.div_ceil(contenders)
+    }
+
+    /// Returns the share of its effort that the comparison spent, from 0 to 1.
+    pub fn spent(&self) -> f64 {
+        let time = match self.plan.effort {
+            Effort::Budget(budget) => self.elapsed.seconds() / budget.seconds(),
+            Effort::Pairs(_) => 0.0,
+        };
+        self.plan.spent(time, self.rounds() as u64)
     }
 
     /// Returns the number of draws in the blocks.

@@ -112,6 +112,11 @@ impl SimulatedMachine {
         }
     }
 
+    /// Returns the number of blocks so far, with those of the warm-up.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
     /// Sets the CPU time that each command takes when it is not disturbed.
     pub fn set_seconds(&mut self, seconds: &[f64]) {
         self.seconds = seconds.to_vec();

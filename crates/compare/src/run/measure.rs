@@ -159,7 +159,8 @@ impl<'a> Measuring<'a> {
         match self.run(runner, coins, pace, rounds) {
             Ok(()) => {}
             Err(CompareError::Run(RunError::Interrupted)) if !self.blocks.is_empty() => {
-                self.look(runner.now(), true);
+                // The user may have interrupted because of the progress, so this look is like any other.
+                self.look(runner.now(), false);
                 return Ok(Some(Ending::Interrupted));
             }
             Err(CompareError::Starved) => {

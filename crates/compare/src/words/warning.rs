@@ -100,7 +100,13 @@ pub(crate) fn message(report: &Report, warning: &Warning) -> String {
         }
         Warning::Interrupted => {
             let (spent, blocks) = (duration(record.elapsed), super::blocks(&record.plan, record.blocks.len()));
-            format!("Interrupted after {spent}: this report is based on the {blocks} measured until then.")
+            let until = format!("Interrupted after {spent}: this report is based on the {blocks} measured until then.");
+            match record.plan.commands.len() {
+                0 | 1 => until,
+                _ => format!(
+                    "{until} Its intervals are wider than the displayed ones, which may have been the reason to interrupt."
+                ),
+            }
         }
         Warning::MeanUncertain { command, metric } => uncertain_mean(report, *command, *metric),
         Warning::MeanOtherWay { command, metric } => mean_other_way(report, *command, *metric),

@@ -3,12 +3,14 @@
 //!
 //! A correct method exceeds the bounds in one of a thousand test runs (binomial distribution).
 
-use steady_model::{Interval, Layout, Verdict};
+use steady_compare::judge;
+use steady_compare::run::{Event, compare};
+use steady_model::{Ending, Interval, Layout, Verdict};
 use steady_process::runner::{BlockSpec, RunSpec, Runner, Start};
 use steady_process::simulated::{Conditions, SimulatedMachine};
 use steady_stats::{Pair, Paired, Slot};
 
-use crate::common::{plan, repeated, report};
+use crate::common::{measure, plan, primary, repeated, report, setting};
 
 /// The number of simulated comparisons.
 fn trials() -> u64 {
@@ -104,6 +106,37 @@ fn all_conditions_together() {
         queueing: 0.0,
     };
     holds("everything", conditions);
+}
+
+/// The user interrupts as soon as the displayed interval excludes zero, and otherwise waits for the end.
+#[test]
+fn interruptions_because_of_the_progress() {
+    let trials = 150;
+    let (mut interrupted, mut wrong) = (0, 0);
+    for seed in 0..trials {
+        let plan = plan(2, 4.0, 9_000_000 + seed);
+        let conditions = Conditions { noise: 0.1, ..Conditions::QUIET };
+        let machine = || SimulatedMachine::new(&[0.005, 0.005], conditions, seed);
+        let (mut watched, mut shown) = (machine(), None);
+        let mut record = compare(&plan, setting(), &mut watched, &mut |event| {
+            if let Event::Measured(progress) = event
+                && progress.effects.iter().flatten().any(|(_, interval)| !interval.holds(0.0))
+            {
+                shown = shown.or(Some(progress.pairs as u64));
+            }
+        })
+        .unwrap();
+        if let Some(pairs) = shown {
+            let warm_up = watched.blocks() - record.blocks.len() as u64;
+            let mut machine = machine();
+            machine.interrupt_after = Some(warm_up + pairs);
+            record = measure(&plan, &mut machine).unwrap();
+            interrupted += u64::from(record.ending == Ending::Interrupted);
+        }
+        wrong += u64::from(matches!(primary(&judge(record)).verdict, Verdict::Faster | Verdict::Slower));
+    }
+    assert!(interrupted > most_wrong(trials), "only {interrupted} of {trials} intervals excluded zero");
+    assert!(wrong <= most_wrong(trials), "{wrong} of {trials} verdicts wrong, {interrupted} interrupted");
 }
 
 /// A disturbance in every second block that affects the first run.

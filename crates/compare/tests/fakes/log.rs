@@ -82,9 +82,9 @@ fn a_log_without_its_end_has_all_measured_blocks() {
     let (record, text) = logged("whole", 31);
     let found = read(&text).unwrap();
     assert!(found.blocks == record.blocks && found.moments == record.moments);
-    // The log does not say that the last look was the last. One more look spends the remaining alpha.
+    // The log does not say that the last look was the last. One more look spends what is due at that time.
     assert_eq!(found.looks[..record.looks.len()], record.looks);
-    assert!(found.looks.len() == record.looks.len() + 1 && found.looks.last().unwrap().last);
+    assert!(found.looks.len() == record.looks.len() + 1 && !found.looks.last().unwrap().last);
     let (found, record) = (judge(found), judge(record));
     let verdicts = |report: &Report| report.primary().map(|judgement| judgement.verdict).collect::<Vec<_>>();
     assert_eq!(verdicts(&found), verdicts(&record));
@@ -138,7 +138,8 @@ fn a_truncated_log_has_all_complete_blocks() {
         // Every line except the first is a block in turns or one side of a duet. Only one block can be incomplete.
         assert!(2 * (found.blocks.len() + 1) >= whole - 1, "{} of {whole} lines", found.blocks.len());
         assert_eq!(found.ending, Ending::Interrupted);
-        assert!(found.looks.last().unwrap().last);
+        let look = found.looks.last().unwrap();
+        assert_eq!((look.blocks, look.last, look.fraction), (found.blocks.len(), false, found.spent()));
         assert_eq!(judge(found.clone()), judge(found));
     }
     assert_eq!(read(lines[0]), None, "nothing was measured");

@@ -83,10 +83,12 @@ fn break_off(record: &mut Record) {
     if record.looks.last().is_some_and(|look| look.last) {
         record.ending = Ending::Decided;
     } else {
-        record.looks.push(Look { blocks: record.blocks.len(), fraction: 1.0, last: true });
         record.ending = Ending::Interrupted;
     }
     record.elapsed = record.blocks.iter().map(|block| block.ended).max().unwrap_or_default();
+    if record.ending == Ending::Interrupted {
+        record.looks.push(Look { blocks: record.blocks.len(), fraction: record.spent(), last: false });
+    }
     let absent = || Err(Absent::because("the process was killed before it was measured"));
     record.activity =
         Activity { busy_ratio: absent(), steal_ratio: absent(), pressure: absent(), throttled_ratio: absent() };

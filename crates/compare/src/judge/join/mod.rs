@@ -114,8 +114,8 @@ fn replayed(record: &Record) -> Vec<steady_stats::Source> {
         evidence.extend(blocks.by_ref().take(fresh));
         seen += fresh;
         let looked = sequence.look(evidence.contenders(), look.fraction, look.last).progress;
-        // The last look of an interrupted comparison is at its interruption, not at the end of its effort.
-        let now = if look.last && interrupted { spent(record) } else { looked };
+        // Earlier versions marked the look at an interruption as the last one of the whole effort.
+        let now = if look.last && interrupted { record.spent() } else { looked };
         before = before.max(now);
         for ((source, done), pairs) in sources.iter_mut().zip(&mut done).zip(evidence.contenders()) {
             source.stages.push(Stage { pairs: pairs[*done..].to_vec(), progress: before });
@@ -123,15 +123,6 @@ fn replayed(record: &Record) -> Vec<steady_stats::Source> {
         }
     }
     if record.looks.is_empty() { whole(record, record.primary) } else { sources }
-}
-
-/// The share of its effort that a record spent, from 0 to 1.
-fn spent(record: &Record) -> f64 {
-    let time = match record.plan.effort {
-        Effort::Budget(budget) => record.elapsed.seconds() / budget.seconds(),
-        Effort::Pairs(_) => 0.0,
-    };
-    record.plan.spent(time, record.rounds() as u64)
 }
 
 /// All pairs of one record by `metric`, with a single look.
