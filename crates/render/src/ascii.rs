@@ -2,7 +2,7 @@
 
 /// Letters of charts and numbers with their ASCII replacements. Each replacement is one letter, which keeps columns
 /// aligned, except that of `±`.
-const PLAIN: [(char, &str); 36] = [
+const PLAIN: [(char, &str); 38] = [
     ('▁', "."),
     ('▂', ":"),
     ('▃', "-"),
@@ -22,6 +22,8 @@ const PLAIN: [(char, &str); 36] = [
     ('▊', "#"),
     ('▉', "#"),
     ('─', "-"),
+    ('━', "="),
+    ('╌', "-"),
     ('│', "|"),
     ('├', "["),
     ('┤', "]"),

@@ -40,10 +40,14 @@ impl Row {
     }
 }
 
-/// Returns the rows below a header line. All rows must have the columns of the first.
+/// Returns the header line of a table with the columns of this row.
+pub fn header(row: &Row) -> String {
+    row.fields.iter().map(|(name, _)| quoted(name)).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// Returns the rows, of which there must be one, below a header line. All rows must have the columns of the first.
 pub fn text(rows: &[Row]) -> String {
-    let names = rows.first().map(|row| row.fields.iter().map(|(name, _)| quoted(name)).collect::<Vec<_>>());
-    let mut out = names.unwrap_or_default().join(",") + "\n";
+    let mut out = rows.first().map(header).unwrap_or_default();
     for row in rows {
         out += &row.fields.iter().map(|(_, field)| field.as_str()).collect::<Vec<_>>().join(",");
         out.push('\n');

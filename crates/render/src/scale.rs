@@ -137,11 +137,12 @@ impl Scale {
                 let steps = round_steps(self.low, self.high).0.into_iter().filter(whole);
                 steps.map(|value| (value, count(value))).collect()
             }
-            Kind::Clock => scaled(self.low, self.high, clock_unit(self.high)),
+            Kind::Clock => scaled(self.low, self.high, "", clock_unit(self.high)),
             Kind::Cost(metric @ (Metric::Energy | Metric::Custom(_))) => {
-                scaled(self.low, self.high, (metric.unit(), 1.0))
+                let (exponent, size) = exponent(self.low.abs().max(self.high.abs()));
+                scaled(self.low, self.high, &exponent, (metric.unit(), size))
             }
-            Kind::Cost(metric) => scaled(self.low, self.high, cost_unit(metric, self.high)),
+            Kind::Cost(metric) => scaled(self.low, self.high, "", cost_unit(metric, self.high)),
             Kind::Number => labelled(&round_steps(self.low, self.high), fixed),
             Kind::LogNumber => factors(self.low, self.high, short),
             Kind::Factors => powers(self.low, self.high),
@@ -185,11 +186,21 @@ fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
     }
 }
 
-/// Returns ticks at round multiples of a unit.
-fn scaled(low: f64, high: f64, unit: (&str, f64)) -> Vec<(f64, String)> {
+/// Returns the exponent that all labels up to `largest` have if it is very small or large, such as `e-9`, and its power
+/// of ten.
+fn exponent(largest: f64) -> (String, f64) {
+    if largest == 0.0 || (1e-3..1e7).contains(&largest) {
+        return (String::new(), 1.0);
+    }
+    let exponent = 3 * (largest.log10() / 3.0).floor() as i32;
+    (format!("e{exponent}"), 10f64.powi(exponent))
+}
+
+/// Returns ticks at round multiples of a unit. Each number is followed by `exponent`.
+fn scaled(low: f64, high: f64, exponent: &str, unit: (&str, f64)) -> Vec<(f64, String)> {
     let (unit, size) = unit;
     let tie = if unit.is_empty() { "" } else { TIE };
-    let label = |value: f64, decimals| format!("{}{tie}{unit}", fixed(value, decimals));
+    let label = |value: f64, decimals| format!("{}{exponent}{tie}{unit}", fixed(value, decimals));
     let ticks = labelled(&round_steps(low / size, high / size), label);
     ticks.into_iter().map(|(value, label)| (value * size, label)).collect()
 }
@@ -275,6 +286,10 @@ mod tests {
         assert_eq!(labels(Scale::new(Kind::Factors, 1.0, 32.0)), ["1", "2", "4", "8", "16", "32"]);
         assert_eq!(labels(Scale::new(Kind::Change, -0.2, 0.6)), ["0 %", "25 %", "50 %", "75 %"]);
         assert_eq!(labels(Scale::new(Kind::Change, -0.2, 1.3)), ["1×", "2×", "3×"]);
+        let energy = |low, high| labels(Scale::new(Kind::Cost(Metric::Energy), low, high));
+        assert_eq!(energy(1.26e-7, 1.28e-7), ["126.0e-9 J", "126.5e-9 J", "127.0e-9 J", "127.5e-9 J", "128.0e-9 J"]);
+        assert_eq!(energy(2.495e12, 2.505e12), ["2.496e12 J", "2.498e12 J", "2.500e12 J", "2.502e12 J", "2.504e12 J"]);
+        assert_eq!(energy(0.0, 2.0), ["0.0 J", "0.5 J", "1.0 J", "1.5 J", "2.0 J"]);
         let short = Scale::new(Kind::Cost(Metric::Cpu), 0.0023, 0.0034);
         assert_eq!(labels(short), ["2.50 ms", "2.75 ms", "3.00 ms", "3.25 ms"]);
         assert_eq!(labels(Scale::new(Kind::LogNumber, 29f64.ln(), 44f64.ln())), ["30", "35", "40"]);

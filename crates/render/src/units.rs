@@ -98,15 +98,16 @@ pub fn short(value: f64) -> String {
 
 /// Returns a number in decimals without its trailing zeros.
 pub(crate) fn without_zeros(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+    let has_decimals = text.contains('.') && !text.contains('e');
+    if has_decimals { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 /// Formats a number of events per run with three significant digits: `950`, `12.3 million`.
 pub fn count(value: f64) -> String {
     let (scaled, word) = match value.abs() {
-        size if size >= 1e9 => (value / 1e9, "billion"),
-        size if size >= 1e6 => (value / 1e6, "million"),
-        size if size >= 1e4 => (value / 1e3, "thousand"),
+        size if size >= 999.5e6 => (value / 1e9, "billion"),
+        size if size >= 999.5e3 => (value / 1e6, "million"),
+        size if size >= 9_999.5 => (value / 1e3, "thousand"),
         _ => return short(value),
     };
     format!("{}{TIE}{word}", short(scaled))
@@ -123,8 +124,7 @@ pub fn percent(ratio: f64) -> String {
 
 /// Formats a share as given by an option: `1 %`, `0.5 %`, `99.9 %`.
 pub fn setting(ratio: f64) -> String {
-    let text = fixed(ratio * 100.0, MOST_DECIMALS);
-    format!("{}{TIE}%", text.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}{TIE}%", without_zeros(&fixed(ratio * 100.0, MOST_DECIMALS)))
 }
 
 /// Formats a confidence level with up to two digits of its error rate, rounded down: `95 %`, `93.9 %`, `99.96 %`.
@@ -192,15 +192,42 @@ pub struct TimeAndRange {
     pub unit: &'static str,
 }
 
-/// Formats two numbers with one unit and equal decimals: `0.48 to 1.42 ms`. The larger one has three significant digits.
+/// Formats two numbers with one unit and equal decimals: `0.48 to 1.42 ms`. The larger one has three significant digits,
+/// or as many as their difference supports.
 pub fn low_to_high(low: f64, high: f64, unit: &str) -> String {
-    let largest = low.abs().max(high.abs());
-    let text = |value: f64| match largest {
-        size if size != 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
-        size => fixed(value, decimals_of(size, 3)),
-    };
-    let unit = if unit.is_empty() { String::new() } else { format!("{TIE}{unit}") };
-    format!("{} to {}{unit}", text(low), text(high))
+    let digits = Digits::of(low.abs().max(high.abs()), (high - low) / 2.0);
+    format!("{} to {}{}", digits.text(low), digits.text(high), after_value(unit))
+}
+
+/// How values of about one size are written: with an exponent if they are very small or large.
+struct Digits {
+    has_exponent: bool,
+    /// The number of decimals, of the mantissa if there is an exponent.
+    decimals: usize,
+}
+
+impl Digits {
+    /// The digits of values up to `largest` that `half_width` distinguishes, at least three. A `half_width` of zero
+    /// distinguishes none.
+    fn of(largest: f64, half_width: f64) -> Self {
+        /// The smallest half-width that [`MOST_DECIMALS`] show.
+        const LEAST: f64 = 3e-6;
+        let is_wide = half_width > 0.0 && half_width.is_finite();
+        let has_exponent = largest != 0.0 && (!(1e-3..1e7).contains(&largest) || is_wide && half_width < LEAST);
+        let scale = if has_exponent { 10f64.powf(largest.log10().floor()) } else { 1.0 };
+        let distinguished = if is_wide { decimals(half_width / scale) } else { 0 };
+        Digits { has_exponent, decimals: decimals_of(largest / scale, 3).max(distinguished) }
+    }
+
+    fn text(&self, value: f64) -> String {
+        let decimals = self.decimals;
+        if self.has_exponent { format!("{value:.decimals$e}") } else { fixed(value, decimals) }
+    }
+}
+
+/// A unit of the user, which may be empty, as it follows a value.
+fn after_value(unit: &str) -> String {
+    if unit.is_empty() { String::new() } else { format!("{TIE}{unit}") }
 }
 
 /// Formats a time and its interval in one unit. The unit suits the larger of the time and the uncertainty, because a
@@ -236,23 +263,35 @@ pub fn time_beside(seconds: f64, largest: f64) -> String {
 
 /// Formats a value with a unit of the user, which may be empty: `12.3 ms`, `1.24e9`.
 pub fn with_unit(value: f64, unit: &str) -> String {
-    let text = match value.abs() {
-        size if size != 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
-        _ => fixed(value, decimals_of(value, 3)),
-    };
-    if unit.is_empty() { text } else { format!("{text}{TIE}{unit}") }
+    Digits::of(value.abs(), 0.0).text(value) + &after_value(unit)
+}
+
+/// Formats a value with a unit of the user, and its interval with as many digits: `123.2 ms`, `123.1 to 123.4 ms`.
+pub fn with_unit_and_range(value: f64, interval: Interval, unit: &str) -> (String, String) {
+    let Interval { low, high } = interval;
+    let digits = Digits::of(low.abs().max(high.abs()), interval.half_width());
+    (digits.text(value) + &after_value(unit), low_to_high(low, high, unit))
 }
 
 /// Formats a value with a unit of the user, and the uncertainty of its mean: `12.31 ms ±0.05`.
 pub fn with_unit_and_interval(value: f64, interval: Interval, unit: &str) -> String {
     let off = (value - interval.low).max(interval.high - value);
-    let text = match off {
-        _ if !off.is_finite() => return format!("{}{TIE}±?", with_unit(value, unit)),
-        _ if off <= 0.0 || !(1e-3..1e7).contains(&value.abs()) => return with_unit(value, unit),
-        _ => fixed(value, decimals(off)),
-    };
-    let unit = if unit.is_empty() { String::new() } else { format!("{TIE}{unit}") };
-    format!("{text}{unit}{TIE}±{}", fixed(off, decimals(off)))
+    let largest = value.abs().max(off);
+    match off {
+        _ if !off.is_finite() => format!("{}{TIE}±?", with_unit(value, unit)),
+        _ if off <= 0.0 => with_unit(value, unit),
+        _ if Digits::of(largest, off).has_exponent => {
+            let exponent = largest.log10().floor();
+            let (scale, unit) = (10f64.powf(exponent), after_value(unit));
+            let decimals = decimals(off / scale);
+            format!(
+                "{}e{exponent}{unit}{TIE}±{}e{exponent}",
+                fixed(value / scale, decimals),
+                fixed(off / scale, decimals)
+            )
+        }
+        _ => format!("{}{}{TIE}±{}", fixed(value, decimals(off)), after_value(unit), fixed(off, decimals(off))),
+    }
 }
 
 /// Formats a duration for prose: `3.1 s`, `12 min`, `3.5 h`.
@@ -329,6 +368,36 @@ mod tests {
         assert_eq!(low_to_high(9.96, 120.0, ""), "10 to 120");
         assert_eq!(low_to_high(1.0, 2e9, ""), "1.00e0 to 2.00e9");
         assert_eq!(low_to_high(0.0, 0.0, ""), "0 to 0");
+    }
+
+    #[test]
+    fn values_of_users_have_the_digits_that_their_interval_supports() {
+        let plain = |text: String| text.replace(TIE, " ");
+        let beside = |value, low, high| plain(with_unit_and_interval(value, Interval { low, high }, "u"));
+        assert_eq!(beside(123.24, 123.14, 123.34), "123.24 u ±0.10");
+        assert_eq!(beside(1.234e7, 1.232e7, 1.236e7), "1.2340e7 u ±0.0020e7");
+        assert_eq!(beside(0.001_23, 0.001_229_6, 0.001_230_4), "1.2300e-3 u ±0.0004e-3");
+        assert_eq!(beside(0.0, -4e-9, 4e-9), "0e-9 u ±4e-9");
+        assert_eq!(beside(0.0, 0.0, 0.0), "0 u");
+        let range = |value, low, high| {
+            let (value, range) = with_unit_and_range(value, Interval { low, high }, "u");
+            plain(format!("{value} ({range})"))
+        };
+        assert_eq!(range(123.2, 123.1, 123.4), "123.20 u (123.10 to 123.40 u)");
+        assert_eq!(range(1.2333e7, 1.232e7, 1.234e7), "1.2333e7 u (1.2320e7 to 1.2340e7 u)");
+        assert_eq!(range(12.0, 9.0, 15.0), "12.0 u (9.0 to 15.0 u)");
+        assert_eq!(plain(with_unit(2.5e-10, "s")), "2.50e-10 s");
+    }
+
+    #[test]
+    fn numbers_that_are_rounded_up_have_the_next_word() {
+        let plain = |value: f64| count(value).replace(TIE, " ");
+        assert_eq!(
+            [9_999.4, 9_999.6, 999_600.0, 999.6e6].map(plain)[..],
+            ["9999", "10 thousand", "1 million", "1 billion"]
+        );
+        assert_eq!(short(1e20), "1.00e20");
+        assert_eq!(setting(1e18).replace(TIE, " "), "1.00e20 %");
     }
 
     #[test]

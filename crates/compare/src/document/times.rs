@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use steady_model::{Absent, Breakdown, CounterMeans, Interval, Layout, Metric, Reading, Report, Spread};
+use steady_model::{Absent, Breakdown, CounterMeans, Layout, Metric, Reading, Report, Spread};
 use steady_render::document::{Block, Section, Shown};
 use steady_render::table::{Cell, Column, Table};
 use steady_render::units::{
     TIE, TimeAndRange, count, low_to_high, memory, short, time, time_and_range, time_beside, time_unit_beside,
-    time_with_beside, with_unit, with_unit_and_interval,
+    time_with_beside, with_unit, with_unit_and_interval, with_unit_and_range,
 };
 
 use super::{charts, plain};
@@ -171,11 +171,12 @@ fn values(metric: Metric, no_runs: &Absent) -> Vec<Row> {
 
 /// The mean of a custom metric inside a sentence.
 pub(super) fn values_in_words(spread: &Spread, unit: &str) -> String {
-    let Interval { low, high } = spread.interval;
-    let mean = with_unit(spread.mean, unit);
     match spread.interval.half_width().is_finite() {
-        true => format!("{mean} ({}, 95{TIE}%)", low_to_high(low, high, unit)),
-        false => format!("{mean} (too few runs for an interval)"),
+        true => {
+            let (mean, range) = with_unit_and_range(spread.mean, spread.interval, unit);
+            format!("{mean} ({range}, 95{TIE}%)")
+        }
+        false => format!("{} (too few runs for an interval)", with_unit(spread.mean, unit)),
     }
 }
 

@@ -107,9 +107,10 @@ impl Page {
         }
     }
 
-    /// Adds facts, one below the other, with their texts and notes aligned in a column.
+    /// Adds facts, one below the other, with their texts and notes aligned in a column. Labels that would take more than
+    /// half of the width are followed by their texts without alignment.
     pub fn facts(&mut self, facts: &[Fact]) {
-        let labels = facts.iter().map(|fact| width(&fact.label)).max().unwrap_or(0);
+        let labels = facts.iter().map(|fact| width(&fact.label)).max().unwrap_or(0).min(self.style.width / 2);
         for fact in facts {
             self.item(&fact.label, labels, &fact.text);
             if let Some(note) = &fact.note {
@@ -120,9 +121,12 @@ impl Page {
 
     /// Adds a label and its text, indented by two columns. `labels` is the width of the column of labels.
     pub fn item(&mut self, label: &str, labels: usize, spans: &[Span]) {
-        let pad = labels.saturating_sub(width(label)) + 2;
         // No-break spaces keep the padding in one piece when the text wraps.
-        let mut all = vec![(Emphasis::Plain, format!("{}{}", label.replace(' ', "\u{a0}"), "\u{a0}".repeat(pad)))];
+        let after = match labels.checked_sub(width(label)) {
+            Some(pad) => "\u{a0}".repeat(pad + 2),
+            None => " ".to_owned(),
+        };
+        let mut all = vec![(Emphasis::Plain, label.replace(' ', "\u{a0}") + &after)];
         all.extend_from_slice(spans);
         self.paragraph(2, 2 + labels + 2, &all);
     }
@@ -279,6 +283,17 @@ mod tests {
         let text = text(&document, Style::default());
         assert!(text.contains("Bars") && !text.contains("Lines"), "{text}");
         assert_eq!(crate::markdown::text(&document), "");
+    }
+
+    #[test]
+    fn texts_beside_labels_that_are_too_wide_stay_whole() {
+        let label = "turbo, governor, epp, min-frequency";
+        let fact = |label: &str| Fact::new(label, "the virtual machine has no control of the clock rate");
+        let mut page = Page::new(Style { width: 40, color: false });
+        page.facts(&[fact("smt"), fact(label)]);
+        let text = page.finish();
+        assert!(!text.contains('…') && text.contains(label), "{text}");
+        assert!(text.lines().all(|line| width(line) <= 40), "{text}");
     }
 
     #[test]
