@@ -172,7 +172,7 @@ mod sources {
 }
 
 /// The amount of work of one run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amount {
     /// The number of samples.
     pub samples: u64,

@@ -3,7 +3,8 @@
 use steady_model::{DecidedBy, Interval, Reading};
 use steady_render::csv::{self, Row};
 
-use crate::record::{Benchmark, Medians, SuiteRecord};
+use crate::adapter::Amount;
+use crate::record::{Benchmark, Medians, Samples, SuiteRecord};
 
 /// The statistic that decides the verdict of a benchmark: none if it failed.
 fn decided_by(benchmark: &Benchmark) -> &'static str {
@@ -14,9 +15,9 @@ fn decided_by(benchmark: &Benchmark) -> &'static str {
     }
 }
 
-/// One line for each benchmark.
+/// A header, and one line for each benchmark.
 pub(crate) fn text(record: &SuiteRecord) -> String {
-    let rows = record.benchmarks.iter().map(|one| {
+    let row = |one: &Benchmark| {
         let end =
             |pick: fn(&Interval) -> f64| -> Reading<f64> { one.interval.as_ref().map(pick).map_err(Clone::clone) };
         let mut row = Row::new()
@@ -45,6 +46,9 @@ pub(crate) fn text(record: &SuiteRecord) -> String {
             );
         }
         row
-    });
-    csv::text(&rows.collect::<Vec<_>>())
+    };
+    match &record.benchmarks[..] {
+        [] => csv::header(&row(&Benchmark::before("", Amount::default(), false, Samples::default()))),
+        benchmarks => csv::text(&benchmarks.iter().map(row).collect::<Vec<_>>()),
+    }
 }

@@ -240,6 +240,10 @@ fn a_part_without_benchmarks_is_complete() {
         })
     };
     let part = empty(Some("3/3"), 2);
+    let csv = |record: &SuiteRecord| {
+        record.rendered(steady_feature::flags::Form::Csv, steady_render::Style::default(), false)
+    };
+    assert!(csv(&part).starts_with("benchmark,verdict,") && csv(&part).lines().count() == 1, "{}", csv(&part));
     assert_eq!((part.status(), part.condition), (0, Some(GateState::DoesNotHold)));
     assert_eq!(empty(None, 0).status(), 4, "nothing was compared");
     assert_eq!(empty(Some("1/2, 2/2"), 0).status(), 4, "nothing was compared");
@@ -380,6 +384,9 @@ fn an_interruption_keeps_the_pairs_so_far() {
     let record = measured(&mut suite, &record(4, 60.0, 4));
     assert_eq!(record.ending, Ending::Interrupted);
     assert!(record.benchmarks.iter().map(|one| one.pairs).sum::<usize>() > 20);
+    // The displayed intervals may have been the reason, so the rest of the error rate is not spent.
+    let mut looks = record.benchmarks.iter().map(|one| (one.pairs, *one.looks.last().unwrap()));
+    assert!(looks.all(|(pairs, look)| look.pairs == pairs && !look.last && look.fraction_ratio < 0.5));
     let mut suite = SimulatedSuite::new(400, LOADED, 4);
     suite.interrupted = Some(480);
     let record = measured(&mut suite, &common::record(400, 10.0, 4));
