@@ -107,6 +107,14 @@ fn a_run_of_an_unknown_kind_is_listed_but_not_printed() {
         );
     }
     assert_eq!(run_in(&home, 0, &["history", "remove", "2"]).0, "Removed 1 run.\n");
+    let compared = history.find(Which::Last).unwrap();
+    let newer = history.record(compared.id).unwrap().replace("\"steady.compare/", "\"steady.compare/9");
+    history.insert("newer.log", &compared.facts, &newer).unwrap();
+    let (_, stderr) = run_in(&home, 125, &["history", "report", "last"]);
+    assert!(
+        stderr.contains("cannot be printed: written by a newer version") && !stderr.contains("damaged"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -138,7 +146,9 @@ fn runs_are_removed_by_number_and_by_age() {
     fill(&home, 4);
     assert_eq!(run_in(&home, 0, &["history", "remove", "1", "last"]).0, "Removed 2 runs.\n");
     assert_eq!(ids(&home), [2, 3]);
-    for nothing in [["--before", "2020-01-01"], ["--older-than", "1d"]] {
+    for nothing in
+        [["--before", "2020-01-01"], ["--older-than", "1d"], ["--older-than", "1year"], ["--older-than", "9years"]]
+    {
         assert_eq!(run_in(&home, 0, &[&["history", "remove"], &nothing[..]].concat()).0, "Removed 0 runs.\n");
     }
     assert_eq!(run_in(&home, 0, &["history", "remove", "--before", "2500-01-01"]).0, "Removed 2 runs.\n");

@@ -13,6 +13,7 @@ use steady_history::{runs_json_text, runs_text};
 use steady_linux::clock;
 use steady_model::{Kept, Nanos, Timestamp};
 use steady_render::Style;
+use steady_render::json::ReadError;
 
 use crate::failure::{self, Failure};
 use crate::features;
@@ -66,8 +67,13 @@ fn run_of(history: &History, which: Which) -> Result<(Kept, Box<dyn Record>), Fa
     let text = history.record(kept.id).map_err(failure)?;
     let kind = kept.facts.kind.name();
     let known = features::record_kind(kind).ok_or_else(|| unknown_kind(kept.id, kind))?;
-    let run =
-        (known.read)(&text).map_err(|why| failure(HistoryError::Damaged { id: kept.id, why: why.to_string() }))?;
+    let run = (known.read)(&text).map_err(|why| match why {
+        // It is not damaged: another version can print it.
+        ReadError::NewerVersion { .. } => {
+            Failure::Own(format!("the history: run {} cannot be printed: {why}", kept.id))
+        }
+        _ => failure(HistoryError::Damaged { id: kept.id, why: why.to_string() }),
+    })?;
     Ok((kept, run))
 }
 
