@@ -97,6 +97,25 @@ fn wall_time_is_at_least_cpu_time_and_waiting_on_a_busy_machine() {
     }
 }
 
+/// The shell ends the process in the middle, so nobody but the launcher waits for Python.
+#[test]
+fn everything_that_an_orphan_used_is_counted() {
+    let file = scratch("orphan.json");
+    let file = file.to_str().unwrap();
+    let orphan = "sh -c '(python3 -c \"b = bytearray(40000000)\" &); sleep 1.5'";
+    let options =
+        ["compare", "--no-history", "--quiet", "--runs", "2", "--warmup", "1", "--samples", "--export-json", file];
+    let (status, _, stderr) = run(&[&options[..], &[orphan]].concat());
+    assert_eq!(status, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    for block in report["samples"]["blocks"].as_array().unwrap() {
+        let run = &block["runs"][0];
+        assert!(run["minor_faults"].as_u64() > Some(9_000), "{run}");
+        assert!(run["peak_memory_bytes"].as_u64() > Some(40_000_000), "{run}");
+        assert!(run["system_seconds"].as_f64() > Some(0.001), "{run}");
+    }
+}
+
 #[test]
 fn a_parent_that_ignores_the_end_of_children_changes_nothing() {
     let scratch = scratch("sigchld");

@@ -468,6 +468,26 @@ fn a_limit_on_processes_is_an_error_without_a_panic() {
     }
 }
 
+/// A signal may arrive before the command runs, while `steady` prepares to start it.
+#[test]
+fn a_signal_during_the_start_ends_the_command() {
+    for delay in 0..40 {
+        let mut child = steady();
+        child.args(["limit", "--cpu", "1h", "--no-history", "--", "sleep", "7041"]);
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(500 * delay));
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let has_ended = eventually(|| child.try_wait().unwrap().is_some());
+        if !has_ended {
+            child.kill().unwrap();
+        }
+        let status = child.wait().unwrap();
+        assert!(has_ended && !status.success(), "after {} µs: {status}", 500 * delay);
+    }
+    assert!(eventually(|| processes_with("sleep 7041") == 0));
+}
+
 #[test]
 fn paths_need_not_be_utf8() {
     let folder = scratch("limit-paths");
@@ -475,7 +495,8 @@ fn paths_need_not_be_utf8() {
     fs::create_dir_all(&home).unwrap();
     let program = home.join(OsStr::from_bytes(b"\xff"));
     std::os::unix::fs::symlink("/bin/true", &program).unwrap();
-    for args in [&["limit", "--cpu", "60s", "--"][..], &["explain", "--"], &["locks", "--"]] {
+    let compare = ["compare", "--runs", "6", "--quiet", "true", "true", "--input"];
+    for args in [&["limit", "--cpu", "60s", "--"][..], &["explain", "--"], &["locks", "--"], &compare] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steady"));
         command.args(args).arg(&program).env("HOME", &home);
         for name in ["XDG_DATA_HOME", "XDG_CACHE_HOME"] {

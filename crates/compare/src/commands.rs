@@ -49,7 +49,8 @@ impl<'a> CommandRunner<'a> {
     ) -> Result<Self, RunError> {
         let epoch = clock::monotonic();
         let folder = folder.map(Path::to_owned);
-        let turns = Launcher::start(&Setup { log: log.clone(), folder, ..setup(plan, epoch) })?;
+        let of_turns = Setup { log: log.clone(), folder, ..setup(plan, epoch) };
+        let turns = Launcher::start(&of_turns, interrupt.as_ref().map(AsFd::as_fd))?;
         let begun = KernelCounters::read(&Root::default());
         let last = begun.clone();
         let scripts = HookScripts::new(plan, interrupt.as_ref())?;
@@ -78,13 +79,14 @@ impl<'a> CommandRunner<'a> {
     /// [`RunError::LauncherLost`], also if this process may not choose its CPUs.
     pub fn add_duet(&mut self, one: usize, other: usize) -> Result<(), RunError> {
         let pinned = |cpu| {
-            Launcher::start(&Setup {
+            let of_cpu = Setup {
                 cpus: Some(vec![cpu]),
                 pinned: Some(cpu),
                 log: self.log.clone(),
                 counters: Some(self.counters()),
                 ..setup(&self.plan, self.epoch)
-            })
+            };
+            Launcher::start(&of_cpu, self.interrupt.as_ref().map(AsFd::as_fd))
         };
         self.duet = Some([pinned(one)?, pinned(other)?]);
         Ok(())
@@ -243,14 +245,16 @@ impl HookScripts {
     }
 
     fn run(&mut self, hook: Hook, command: usize, script: String) -> Result<(), RunError> {
+        let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
         let launcher = match &mut self.launcher {
             Some(launcher) => launcher,
             none => {
                 let counters = Some(Err(Absent::because("scripts are not counted")));
-                none.insert(Launcher::start(&Setup { counters, ..setup(&self.plan, clock::monotonic()) })?)
+                let setup = Setup { counters, ..setup(&self.plan, clock::monotonic()) };
+                // Cleanup scripts run after an interruption, too.
+                none.insert(Launcher::start(&setup, interrupt.filter(|_| hook != Hook::Cleanup))?)
             }
         };
-        let interrupt = self.interrupt.as_ref().map(AsFd::as_fd);
         let before = interrupt.map_or(0, signals);
         launcher.ask(&Request::Script { hook, command, script })?;
         let done = match interrupt {

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use steady_model::{Absent, Reading};
+use steady_model::{Absent, Nanos, Reading};
 
 use crate::Root;
 use crate::root::unreadable;
@@ -66,8 +66,16 @@ impl EnergyMeter {
         self.packages.iter().map(Package::read).collect::<Reading<Vec<u64>>>().map(EnergyCount)
     }
 
-    /// Returns the energy between two readings, in joules. It must be less than the range of a counter, which lasts for
-    /// minutes even at full load.
+    /// Returns the time in which no counter can reach the same count again.
+    pub fn unambiguous(&self) -> Nanos {
+        /// More than a package uses.
+        const MOST_WATTS: u64 = 600;
+        let range = self.packages.iter().map(|package| package.range).min().unwrap_or(0);
+        Nanos((range / MOST_WATTS).saturating_mul(1_000))
+    }
+
+    /// Returns the energy between two readings, in joules. There must be less than [`EnergyMeter::unambiguous`] between
+    /// them.
     pub fn joules(&self, before: &EnergyCount, after: &EnergyCount) -> f64 {
         let of = |package: &Package, before: u64, after: u64| match after.checked_sub(before) {
             Some(energy) => energy,
@@ -106,6 +114,8 @@ mod tests {
         let meter = EnergyMeter::open(&tree("energy")).unwrap();
         let (before, after) = (EnergyCount(vec![1, 262_143_000_000]), EnergyCount(vec![1, 1_000_000]));
         assert!((meter.joules(&before, &after) - 1.328_850).abs() < 1e-9);
+        // The range of 262 kJ lasts for seven minutes at 600 W.
+        assert!((430.0..440.0).contains(&meter.unambiguous().seconds()), "{:?}", meter.unambiguous());
     }
 
     #[test]

@@ -32,8 +32,8 @@ const REFUSED_LIMIT: Nanos = Nanos(500_000_000);
 pub struct LeftOvers {
     /// Number of processes that were still alive and died of SIGKILL.
     pub killed: u32,
-    /// CPU time of all of them, including those that ended by themselves.
-    pub cpu_time: Nanos,
+    /// Resource usage of all of them, including those that ended by themselves.
+    pub usage: ChildUsage,
 }
 
 /// Makes this process the subreaper of its descendants (prctl(2), `PR_SET_CHILD_SUBREAPER`): those whose parents have
@@ -111,7 +111,7 @@ pub fn end_descendants() -> io::Result<LeftOvers> {
     loop {
         match wait_any() {
             Ok(Some(reaped)) => {
-                left.cpu_time += reaped.usage.user + reaped.usage.system;
+                left.usage = left.usage.with(&reaped.usage);
                 left.killed += u32::from(reaped.was_killed());
             }
             Ok(None) => killing.kill_descendants()?,

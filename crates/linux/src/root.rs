@@ -80,8 +80,9 @@ pub(crate) struct OpenText {
 }
 
 impl OpenText {
-    /// The first bytes of the file that are read. No file of this kind needs more.
-    const MOST: usize = 4096;
+    /// The first bytes of the file that are read. No file of this kind needs more: /proc/self/status lists the groups of
+    /// the user.
+    const MOST: usize = 16_384;
 
     /// Opens the file, or says why it cannot be read.
     pub(crate) fn open(root: &Root, path: &'static str) -> Reading<OpenText> {

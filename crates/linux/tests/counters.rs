@@ -40,7 +40,7 @@ fn run(meter: &mut Meter, script: &str) -> (Nanos, ChildUsage, Counters) {
     let child = shell.spawn("0", 0, stdio).unwrap();
     let usage = process::wait_for(child.pid).unwrap().usage;
     let left = process::end_descendants().unwrap();
-    let cpu = usage.user + usage.system + left.cpu_time;
+    let cpu = usage.with(&left.usage).cpu_time();
     (cpu, usage, meter.end(cpu))
 }
 

@@ -36,7 +36,7 @@ fn run(points: &mut Tracepoints, words: &[&str]) -> Reading<TreeCounts> {
     let child = program.spawn("0", 0, stdio).unwrap();
     let usage = process::wait_for(child.pid).unwrap().usage;
     let left = process::end_descendants().unwrap();
-    points.end(usage.user + usage.system + left.cpu_time)
+    points.end(usage.with(&left.usage).cpu_time())
 }
 
 /// Compares the counts of a command whose calls are deterministic with the tracer's counts.

@@ -39,7 +39,7 @@ impl Scripts {
             log: None,
             counters: Some(Err(Absent::because("scripts are not counted"))),
         };
-        Ok(Scripts { launcher: Launcher::start(&setup)?, interrupt })
+        Ok(Scripts { launcher: Launcher::start(&setup, Some(interrupt.as_fd()))?, interrupt })
     }
 
     /// Runs `script` for a command and waits for its end.

@@ -1,7 +1,7 @@
 //! The guardian's part of `steady limit`: starts the command where its CPU time is counted, checks the limits, and
 //! measures the total at the end.
 
-use std::io;
+use std::io::{self, ErrorKind};
 
 use serde::{Deserialize, Serialize};
 use steady_linux::cgroup::OwnGroup;
@@ -73,6 +73,10 @@ impl Attendant for Limiter {
                 Ok(begun) => {
                     let command = begun.child.pid.as_raw_nonzero().get();
                     return Ok((begun, Limiter::new(task.plan, command, meter, passed_over, at)));
+                }
+                // A signal to the process group, after which the command must not be started again.
+                Err(NotStarted::NoChild(error)) if error.kind() == ErrorKind::Interrupted => {
+                    return Err(Unattended::Refused(format!("no process could be started: {error}")));
                 }
                 Err(NotStarted::NoChild(error)) => {
                     refused(Absent::because(format!("no process could be started: {error}")))

@@ -107,7 +107,7 @@ pub fn conditions(
 /// Power supply. Source: `Documentation/ABI/testing/sysfs-class-power`.
 fn power(root: &Root) -> Reading<(String, bool)> {
     const SUPPLIES: &str = "/sys/class/power_supply";
-    let (mut mains, mut draining) = (None, false);
+    let (mut mains, mut battery, mut draining) = (None, false, false);
     for name in super::entries_of(root, SUPPLIES) {
         let line = |file: &str| root.read_line(&format!("{SUPPLIES}/{name}/{file}")).unwrap_or_default();
         match line("type").as_str() {
@@ -115,15 +115,19 @@ fn power(root: &Root) -> Reading<(String, bool)> {
                 mains = Some(mains.unwrap_or(false) || line("online") != "0");
             }
             // Devices such as mice have batteries too.
-            "Battery" if line("scope") != "Device" => draining |= line("status") == "Discharging",
+            "Battery" if line("scope") != "Device" => {
+                battery = true;
+                draining |= line("status") == "Discharging";
+            }
             _ => {}
         }
     }
     match (mains, draining) {
         (Some(true), _) => Ok(("mains".to_owned(), false)),
         (_, true) => Ok(("battery".to_owned(), true)),
-        (Some(false), false) => Ok(("no mains".to_owned(), true)),
-        (None, false) => Err(Absent::because("the kernel reports no power supply")),
+        (Some(false), false) if battery => Ok(("no mains".to_owned(), true)),
+        // Without a battery, a supply that is not in use is an unused port.
+        (_, false) => Err(Absent::because("the kernel reports no power supply")),
     }
 }
 

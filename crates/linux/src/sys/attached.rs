@@ -15,7 +15,7 @@ use steady_model::{Absent, Nanos, Reading};
 use super::schedule::{self, Schedule};
 use super::signals::{Disposition, dispose_raw};
 use super::spawn::Child;
-use super::wait::{ChildUsage, usage_from};
+use super::wait::{ChildUsage, Status, usage_from};
 use crate::procfs::{Schedstat, parse_schedstat};
 
 /// The flag `CLONE_INTO_CGROUP` of clone3(2).
@@ -176,10 +176,13 @@ impl Forked {
                 let pidfd = pidfd.map_err(|error| NotStarted::NoChild(error.into()))?;
                 Ok(before.begun(Child { pid: self.pid, pidfd }))
             }
-            Err(why) => {
-                let _ = super::wait_for(self.pid);
-                Err(why)
-            }
+            Err(why) => match (why, super::wait_for(self.pid).map(|reaped| reaped.status)) {
+                (NotStarted::NoChild(_), Ok(Status::Signalled(signal))) => Err(NotStarted::NoChild(io::Error::new(
+                    io::ErrorKind::Interrupted,
+                    format!("signal {signal} ended it before the program began"),
+                ))),
+                (why, _) => Err(why),
+            },
         }
     }
 }

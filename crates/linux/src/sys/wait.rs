@@ -16,7 +16,7 @@ pub enum Status {
 }
 
 /// Resource usage of a process and of the descendants that were waited for (getrusage(2)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChildUsage {
     /// User time, in whole microseconds.
     pub user: Nanos,
@@ -32,6 +32,27 @@ pub struct ChildUsage {
     pub voluntary_switches: u64,
     /// Number of involuntary context switches.
     pub involuntary_switches: u64,
+}
+
+impl ChildUsage {
+    /// Returns the user and system time.
+    pub fn cpu_time(&self) -> Nanos {
+        self.user + self.system
+    }
+
+    /// Returns the usage of two process trees.
+    #[must_use]
+    pub fn with(&self, other: &ChildUsage) -> ChildUsage {
+        ChildUsage {
+            user: self.user + other.user,
+            system: self.system + other.system,
+            peak_memory: self.peak_memory.max(other.peak_memory),
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+        }
+    }
 }
 
 /// A child that has been reaped.

@@ -32,6 +32,13 @@ impl GroupSignals {
         Ok(GroupSignals { held: BlockedSignals::new(passed)?, arrived: Vec::new(), children: true })
     }
 
+    /// Forgets the signals that have arrived: they did not reach a command that begins only now.
+    pub(super) fn forget(&mut self) -> io::Result<()> {
+        self.receive()?;
+        self.arrived.clear();
+        Ok(())
+    }
+
     /// Reads the signals that have arrived. Returns whether a child changed its state since the last call.
     pub(super) fn children_changed(&mut self) -> io::Result<bool> {
         self.receive()?;

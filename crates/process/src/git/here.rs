@@ -16,7 +16,15 @@ const DIGITS: usize = 12;
 /// # Errors
 /// Absent if there is no commit or no git, or if git took longer than a second.
 pub fn here() -> Reading<String> {
-    let words = ["status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty"];
+    // Without the distance to the upstream branch, which takes long if it is far.
+    let words = [
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "--no-ahead-behind",
+        "--untracked-files=no",
+        "--ignore-submodules=dirty",
+    ];
     let status = ask_within(Path::new("."), words, Some(TIME_LIMIT)).map_err(|why| match why {
         NoAnswer::Said(line) if line.starts_with("not a git repository") => Absent::because("not a git repository"),
         why => Absent::because(why.to_string()),

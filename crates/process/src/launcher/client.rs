@@ -4,12 +4,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Stdio;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 use steady_model::{Absent, CounterScope, Nanos, Output, Reading};
 
 use super::ARGUMENT;
 use super::protocol::{Reply, Request, RunReply, Setup};
-use crate::channel::{Channel, Woken};
+use crate::channel::{Channel, Woken, timespec};
 use crate::runner::RunError;
 
 /// A launcher process that is set up. Dropping it ends the process and all its descendants.
@@ -22,8 +23,19 @@ impl Launcher {
     /// Starts this program as a launcher and sets it up.
     ///
     /// # Errors
-    /// Returns [`RunError::LauncherLost`] with the cause, such as no more processes or a CPU that may not be used.
-    pub fn start(setup: &Setup) -> Result<Self, RunError> {
+    /// Returns [`RunError::LauncherLost`] with the cause, such as no more processes or a CPU that may not be used, or
+    /// [`RunError::Interrupted`] if `interrupt` is readable then: Ctrl-C also ends a launcher that has not yet left the
+    /// terminal's session.
+    pub fn start(setup: &Setup, interrupt: Option<BorrowedFd<'_>>) -> Result<Self, RunError> {
+        Launcher::set_up(setup).map_err(|error| {
+            let is_interrupted = interrupt.is_some_and(|interrupt| {
+                poll(&mut [PollFd::from_borrowed_fd(interrupt, PollFlags::IN)], Some(&timespec(Nanos::ZERO))) == Ok(1)
+            });
+            if is_interrupted { RunError::Interrupted } else { error }
+        })
+    }
+
+    fn set_up(setup: &Setup) -> Result<Self, RunError> {
         let through = setup.output.0.contains(&Output::Inherit);
         let stdout = if through { Stdio::inherit() } else { Stdio::null() };
         let channel = Channel::start(ARGUMENT, stdout).map_err(lost)?;

@@ -20,6 +20,7 @@ pub struct Setup {
     /// Shell commands to run after each run.
     pub conclude: PerCommand<String>,
     /// File that runs get as standard input.
+    #[serde(with = "steady_model::path::optional")]
     pub input: Option<PathBuf>,
     /// Destination of the commands' output.
     pub output: PerCommand<Output>,
@@ -38,9 +39,10 @@ pub struct Setup {
     /// Reading of the monotonic clock at the start of the experiment.
     pub epoch: Nanos,
     /// Folder of the snapshots. The launcher removes it at the end, because `steady` may have been killed.
-    #[serde(default)]
+    #[serde(with = "steady_model::path::optional")]
     pub folder: Option<PathBuf>,
     /// Log to append groups with a block number to.
+    #[serde(with = "steady_model::path::optional")]
     pub log: Option<PathBuf>,
     /// Scope of the CPU's counters that another launcher has found, or why they cannot be read. All launchers of an
     /// experiment use the same scope.
@@ -96,6 +98,7 @@ pub struct Snapshot {
     /// Index of the command.
     pub command: usize,
     /// File of the snapshot to execute.
+    #[serde(with = "steady_model::path")]
     pub file: PathBuf,
     /// Arguments: those of the command, or those of a script's interpreter.
     pub words: Vec<OsString>,

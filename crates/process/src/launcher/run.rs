@@ -11,9 +11,9 @@ use rustix::process::Pid;
 use rustix::thread::CpuSet;
 use steady_linux::counters::Meter;
 use steady_linux::energy::{EnergyCount, EnergyMeter};
-use steady_linux::process::{self, Child, LeftOvers, OwnPeak, Reaped, Shedder};
+use steady_linux::process::{self, Child, ChildUsage, OwnPeak, Shedder};
 use steady_linux::{Root, clock, procfs};
-use steady_model::{Absent, Bytes, CounterScope, Counters, Hook, Nanos, Output, Reading, Run};
+use steady_model::{Absent, Bytes, CounterScope, Hook, Nanos, Outcome, Output, Reading, Run};
 
 use super::custom::CustomMetrics;
 use super::prepared::{Prepared, Script, program};
@@ -155,16 +155,20 @@ impl RunContext {
         // Process IDs start again at the lowest one now and then. The number is not known then.
         let tasks_started = self.last_pid().zip(last_pid).and_then(|(last, before)| last.checked_sub(before));
         let energy_joules = self.energy.as_ref().zip(energy_before.zip(self.energy()));
-        let energy_joules = energy_joules.map(|(meter, counts)| meter.joules(&counts.0, &counts.1));
-        let cpu_time = reaped.usage.user + reaped.usage.system + left.cpu_time;
-        let counters = self.meter.as_mut().ok().map(|meter| meter.end(cpu_time));
+        let is_unambiguous = |meter: &&EnergyMeter| clock::monotonic() - started < meter.unambiguous();
+        let energy_joules = energy_joules
+            .filter(|(meter, _)| is_unambiguous(meter))
+            .map(|(meter, counts)| meter.joules(&counts.0, &counts.1));
+        let usage = reaped.usage.with(&left.usage);
+        let counters = self.meter.as_mut().ok().map(|meter| meter.end(usage.cpu_time()));
         let Prepared { command, sink, .. } = &self.commands[job.command];
         let (values, no_value) = match self.custom.end(command, sink) {
             Ok(values) => (values, None),
             Err(no_value) => (vec![], Some(no_value)),
         };
-        let run =
-            Run { values, energy_joules, tasks_started, ..self.account(job, started, seen, &reaped, &left, counters) };
+        let outcome = outcome(reaped.status, seen.end.in_time);
+        let run = self.account(job, started, seen, &usage);
+        let run = Run { values, energy_joules, tasks_started, counters, outcome, left_behind: left.killed, ..run };
         self.is_small = reaped.usage.peak_memory.0 < SMALL_PEAK.0;
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.script_sink, control)?;
@@ -239,34 +243,26 @@ impl RunContext {
         Ok(Seen { end, main_thread: main_thread.and_then(|file| file.read()) })
     }
 
-    fn account(
-        &self,
-        job: Job,
-        started: Nanos,
-        seen: Seen,
-        reaped: &Reaped,
-        left: &LeftOvers,
-        counters: Option<Counters>,
-    ) -> Run {
-        let usage = &reaped.usage;
+    /// The times and the resource usage of a run, as one that succeeded.
+    fn account(&self, job: Job, started: Nanos, seen: Seen, usage: &ChildUsage) -> Run {
         Run {
             command: job.command,
             cpu: self.pinned,
             padding: job.padding,
             started: started - self.epoch,
             wall: (seen.end.at - started).max(seen.least_wall()),
-            user: usage.user + left.cpu_time,
+            user: usage.user,
             system: usage.system,
-            run_delay: run_delay(seen.main_thread, reaped, left),
-            peak_memory: self.peak_memory(reaped),
+            run_delay: run_delay(seen.main_thread, usage),
+            peak_memory: self.peak_memory(usage.peak_memory),
             minor_faults: usage.minor_faults,
             major_faults: usage.major_faults,
             voluntary_switches: usage.voluntary_switches,
             involuntary_switches: usage.involuntary_switches,
             tasks_started: None,
-            left_behind: left.killed,
-            outcome: outcome(reaped.status, seen.end.in_time),
-            counters,
+            left_behind: 0,
+            outcome: Outcome::Exited(0),
+            counters: None,
             energy_joules: None,
             values: vec![],
         }
@@ -289,9 +285,8 @@ impl RunContext {
             || procfs::process_stat(&Root::default(), number(pid)).is_ok_and(|stat| stat.cpu != pinned)
     }
 
-    fn peak_memory(&self, reaped: &Reaped) -> Reading<Bytes> {
+    fn peak_memory(&self, peak: Bytes) -> Reading<Bytes> {
         let own = self.own_peak.clone()?;
-        let peak = reaped.usage.peak_memory;
         if peak.0 > own.0 + PEAK_MEMORY_GRAIN.0 {
             return Ok(peak);
         }
@@ -316,9 +311,9 @@ fn wrote_to_storage(pid: Pid) -> bool {
 }
 
 /// Returns the run delay of the main thread, if that thread used all the CPU time.
-pub fn run_delay(main: Reading<procfs::Schedstat>, reaped: &Reaped, left: &LeftOvers) -> Reading<Nanos> {
+pub fn run_delay(main: Reading<procfs::Schedstat>, usage: &ChildUsage) -> Reading<Nanos> {
     let main = main?;
-    let tree = reaped.usage.user + reaped.usage.system + left.cpu_time;
+    let tree = usage.cpu_time();
     let apart = Nanos(tree.0.abs_diff(main.cpu.0));
     if apart <= SAME_CPU_TIME_GRAIN || apart.seconds() <= SAME_CPU_TIME_RATIO * tree.seconds() {
         return Ok(main.run_delay);

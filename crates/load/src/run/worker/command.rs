@@ -98,11 +98,12 @@ impl CommandRunner {
         let main = main.and_then(|file| file.read());
         let reaped = process::wait_for(child.pid).map_err(failed)?;
         let left = process::end_descendants().map_err(failed)?;
+        let usage = reaped.usage.with(&left.usage);
         let run = LoadRun {
-            user: reaped.usage.user + left.cpu_time,
-            system: reaped.usage.system,
+            user: usage.user,
+            system: usage.system,
             wall: Nanos::ZERO,
-            run_delay: run_delay(main, &reaped, &left),
+            run_delay: run_delay(main, &usage),
             work: 1,
             overshoot: Err(Absent::because("the work has no CPU time limit")),
             outcome: outcome(reaped.status, true),

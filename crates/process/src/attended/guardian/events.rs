@@ -32,14 +32,16 @@ impl<A: Attendant> Guardian<A> {
         socket: &UnixStream,
         orders: &mut BufReader<&UnixStream>,
     ) -> io::Result<()> {
-        let due = if self.signals.is_pending() { now } else { self.kill_at.unwrap_or_else(|| self.attendant.due()) };
+        let is_buffered = !orders.buffer().is_empty();
+        let is_now = is_buffered || self.signals.is_pending();
+        let due = if is_now { now } else { self.kill_at.unwrap_or_else(|| self.attendant.due()) };
         let has_request = {
             let mut watched = [PollFd::new(socket, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
             match poll(&mut watched, Some(&timespec(due - now))) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            !watched[0].revents().is_empty()
+            is_buffered || !watched[0].revents().is_empty()
         };
         if has_request {
             self.obey(orders)?;

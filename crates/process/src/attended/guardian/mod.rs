@@ -42,13 +42,14 @@ fn attend<A: Attendant>(socket: &UnixStream, program: &OsStr, words: &[OsString]
     let front = rustix::process::getppid();
     process::go_on_below_a_sentinel()
         .map_err(|error| Unattended::Refused(format!("its guardian could not create a process: {error}")))?;
-    let signals = GroupSignals::of(&passed).map_err(failed)?;
+    let mut signals = GroupSignals::of(&passed).map_err(failed)?;
     process::become_subreaper().map_err(failed)?;
     // Set before the start, so that this process wakes quickly to read the time of the exec. The command gets the
     // original scheduling.
     let schedule = process::wake_soon();
     let starter = Starter { program, words, ignored: &ignored, schedule: &schedule };
     let (begun, attendant) = A::start(task, &starter)?;
+    signals.forget().map_err(failed)?;
     // This process must not keep pipes open that the command closes.
     close_streams().map_err(failed)?;
     let group = attendant.group().map(|group| group.directory().as_os_str().to_owned());
