@@ -109,6 +109,21 @@ fn a_commit_in_which_a_script_fails_is_skipped() {
     assert!(record["candidates"].as_array().unwrap().contains(&7.into()), "{record}");
 }
 
+/// An object may be missing, as one of a submodule or of Git LFS.
+#[test]
+fn a_commit_that_cannot_be_checked_out_is_skipped() {
+    let repository = history("bisect-missing", 5, &[]);
+    let blob = repository.git(&["rev-parse", "HEAD~5:number"]);
+    let (folder, file) = blob.trim().split_at(2);
+    std::fs::remove_file(repository.repo().join(".git/objects").join(folder).join(file)).unwrap();
+    let words = ["HEAD~6..HEAD~4", "--build", "./make.sh", "--budget", "40s", "./prog"];
+    let (status, record) = json(&repository, &words);
+    assert_eq!((status, &record["outcome"]), (0, &"found".into()), "{record}");
+    let skipped = record["commits"][1]["skipped"].as_str().unwrap_or_default();
+    assert!(skipped.contains("could not be checked out"), "{record}");
+    assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
+}
+
 /// Otherwise all commits after the disk became full would be left out.
 #[test]
 fn a_full_disk_ends_the_search() {

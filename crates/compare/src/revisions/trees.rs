@@ -75,7 +75,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn check_out(&mut self, revision: &Revision, path: &Path, session: &dyn Session) -> Result<(), Failure> {
+    fn check_out(&mut self, revision: &Revision, path: &Path, session: &dyn Session) -> Result<(), NotBuilt> {
         let add = ["worktree", "add", "--quiet", "--detach"].join(" ");
         let add = format!("{add} {} {}", quoted(path)?, revision.commit);
         self.git(revision, &self.repository.root.clone(), &add)?;
@@ -91,7 +91,7 @@ impl Builder<'_> {
         from: &Path,
         tree: &Path,
         session: &dyn Session,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), NotBuilt> {
         for Submodule { name, path } in submodules::all(tree)? {
             let Some(source) = submodules::source(&self.repository.common, from, &name, &path) else {
                 session.notice(&format!(
@@ -109,14 +109,14 @@ impl Builder<'_> {
     }
 
     /// Runs git as a script, because it may take long and must not outlive `steady`.
-    fn git(&mut self, revision: &Revision, directory: &Path, words: &str) -> Result<(), Failure> {
+    fn git(&mut self, revision: &Revision, directory: &Path, words: &str) -> Result<(), NotBuilt> {
         let script = format!("exec git -C {} {} {words}", quoted(directory)?, git::OPTIONS.join(" "));
         // The disk may be full, so git writes to no file.
         self.run(&script, None).map_err(|what| match what {
             Failed::Script { output, .. } => {
-                Failure::Usage(format!("{} could not be checked out{output}", revision.label))
+                NotBuilt::Revision(format!("{} could not be checked out{output}", revision.label))
             }
-            Failed::Otherwise(failure) => failure,
+            Failed::Otherwise(failure) => NotBuilt::Other(failure),
         })
     }
 
@@ -146,7 +146,7 @@ impl Builder<'_> {
 /// Why a revision has no tree in which its command can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotBuilt {
-    /// It cannot be built, or has no such program or directory. Another revision may have one.
+    /// It cannot be checked out or built, or has no such program or directory. Another revision may have one.
     Revision(String),
     /// A failure that is not due to the revision.
     Other(Failure),
