@@ -14,7 +14,7 @@ use serde_json::Value;
 use steady_linux::clock;
 
 use steady::{
-    copy_steady, eventually, output_of, processes_with, reported, run, scratch, seconds, skip, steady, within_a_second,
+    as_nobody, eventually, output_of, processes_with, reported, run, scratch, seconds, skip, steady, within_a_second,
 };
 
 /// The options without and with a tracer.
@@ -386,23 +386,6 @@ fn nothing_is_left_if_steady_is_killed_during_counted_runs() {
     assert!(hanging, "no counted run was started");
     assert!(within_a_second(|| sleepers("7203") == 0), "{} left", sleepers("7203"));
     assert!(within_a_second(|| processes_with("__counter") == 0) || sleepers("7203") == 0);
-}
-
-/// Returns a command that runs a copy of `steady` as an unprivileged user, and the directory of the copy, which that
-/// user can write to. Returns `None` without root.
-fn as_nobody(name: &str) -> Option<(Command, std::path::PathBuf)> {
-    if !rustix::process::geteuid().is_root() {
-        return None;
-    }
-    let folder = std::env::temp_dir().join(format!("steady-explain-{name}-{}", std::process::id()));
-    fs::create_dir(&folder).unwrap();
-    let copy = folder.join("steady");
-    copy_steady(&copy);
-    assert!(Command::new("chmod").args(["-R", "a+rwx"]).arg(&folder).status().unwrap().success());
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
-    command.env("XDG_DATA_HOME", &folder).stdin(Stdio::null()).current_dir("/");
-    Some((command, folder))
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use steady::repository::Repository;
-use steady::{output_of, run, scratch, skip, steady, work};
+use steady::{as_nobody, output_of, run, scratch, skip, steady, work};
 
 /// Runs a comparison of 8 pairs with additional options. Returns the exit status, standard output and standard error.
 fn compare(words: &[&str]) -> (i32, String, String) {
@@ -291,6 +291,53 @@ fn a_closed_standard_output_is_an_error_before_anything_runs() {
     assert!(!Path::new(&mark).exists(), "a command was run before the error");
     assert_eq!(run("\"$STEADY\" compare --quiet --runs 6 --no-history true true >&-").status.code(), Some(0));
     assert_eq!(run("\"$STEADY\" completions bash >&-").status.code(), Some(125));
+}
+
+/// The report follows what is in the file of a redirected stream, and precedes what is written later.
+#[test]
+fn a_report_for_a_redirected_stream_is_written_there() {
+    let log = path("redirected.log");
+    let run = |script: &str| {
+        fs::write(&log, "before\n").unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).env("STEADY", env!("CARGO_BIN_EXE_steady")).env("LOG", &log);
+        let done = shell.env("XDG_DATA_HOME", steady::data_home()).output().unwrap();
+        (done.status.code(), fs::read_to_string(&log).unwrap())
+    };
+    let words = "--no-history --quiet --export-json";
+    for (to, redirected) in
+        [("/dev/stderr", "2>>"), ("/proc/self/fd/2", "2>>"), ("\"$LOG\"", "2>>"), ("/dev/stderr", "2>")]
+    {
+        let limited = format!("\"$STEADY\" limit --cpu 5s {words} {to} -- sh -c 'echo during >&2'");
+        let (status, text) = run(&format!("( {limited}; s=$?; echo after >&2; exit $s ) {redirected}\"$LOG\""));
+        assert_eq!(status, Some(0), "{text}");
+        let begins = if redirected == "2>" { "during\n{" } else { "before\nduring\n{" };
+        assert!(text.starts_with(begins) && text.ends_with("}\nafter\n"), "{to} {redirected}: {text}");
+    }
+    let compared = format!("\"$STEADY\" compare --runs 6 {words} /dev/fd/1 true true >>\"$LOG\"");
+    let (status, text) = run(&compared);
+    assert!(status == Some(0) && text.starts_with("before\n{") && text.ends_with("}\n"), "{text}");
+}
+
+/// In a directory like /tmp, a file of another user may be written, but not replaced.
+#[test]
+fn a_file_of_another_user_in_a_sticky_directory_is_overwritten() {
+    let test = "a_file_of_another_user_in_a_sticky_directory_is_overwritten";
+    let Some((mut command, folder)) = as_nobody("sticky") else {
+        return skip(test, "only root can change to another user");
+    };
+    let file = folder.join("report.md");
+    fs::write(&file, "a long text from before ".repeat(1000)).unwrap();
+    let change = |mode: &str, path: &Path| Command::new("chmod").arg(mode).arg(path).status().unwrap();
+    assert!(change("666", &file).success() && change("1777", &folder).success());
+    command.args(["compare", "--runs", "6", "--no-history", "--quiet", "--export-markdown"]).arg(&file);
+    let output = command.args(["true", "true"]).output();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let Ok(output) = output else { return skip(test, "there is no setpriv") };
+    let (status, _, stderr) = output_of(output);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(text.contains("CPU time") && !text.contains("from before"), "{text}");
 }
 
 /// A container gets a file of the host as a mount point, which cannot be renamed.

@@ -35,6 +35,23 @@ pub(crate) fn copy_steady(to: &Path) {
     assert!(status.success(), "steady cannot be copied to {}", to.display());
 }
 
+/// Returns a command that runs a copy of `steady` as an unprivileged user, and the directory of the copy, which that
+/// user can write to. Returns `None` without root.
+pub(crate) fn as_nobody(name: &str) -> Option<(Command, PathBuf)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let folder = std::env::temp_dir().join(format!("steady-nobody-{name}-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let copy = folder.join("steady");
+    copy_steady(&copy);
+    assert!(Command::new("chmod").args(["-R", "a+rwx"]).arg(&folder).status().unwrap().success());
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
+    command.env("XDG_DATA_HOME", &folder).stdin(Stdio::null()).current_dir("/");
+    Some((command, folder))
+}
+
 /// Returns the data directory of this test process, which holds its history. Removes those of processes that have
 /// ended.
 pub(crate) fn data_home() -> &'static Path {

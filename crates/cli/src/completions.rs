@@ -23,7 +23,10 @@ pub(crate) fn run(flags: &CompletionsFlags) -> Result<u8, Failure> {
 
 /// Lists the pages of `steady man` as values of its argument.
 fn with_pages(steady: Command) -> Command {
-    let pages = PossibleValuesParser::new(names(&steady));
+    // Features define their subcommands when they are built.
+    let mut all = steady.clone().disable_help_subcommand(true);
+    all.build();
+    let pages = PossibleValuesParser::new(names(&all));
     steady.mut_subcommand("man", |man| man.mut_arg("subcommand", |words| words.value_parser(pages)))
 }
 

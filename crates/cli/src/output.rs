@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, fstat, stat};
 use steady_feature::Report;
 use steady_feature::flags::{Form, FormatFlag, OutputFlags};
 use steady_linux::process;
@@ -30,9 +31,17 @@ pub(crate) struct Destinations {
     has_export_on_stdout: bool,
 }
 
-/// Returns whether the file of an export is standard output.
+/// Returns whether the file of an export is standard output, by its name or because it was redirected to that file.
 fn is_standard_output(path: &Path) -> bool {
     ["-", "/dev/stdout"].iter().any(|name| path == Path::new(name))
+        || (!process::stdout_was_closed() && is_file_of(&io::stdout(), path))
+}
+
+/// Returns whether a stream was redirected to the regular file at a path.
+fn is_file_of(stream: &impl AsFd, path: &Path) -> bool {
+    let (Ok(of_stream), Ok(of_path)) = (fstat(stream), stat(path)) else { return false };
+    FileType::from_raw_mode(of_path.st_mode).is_file()
+        && (of_stream.st_dev, of_stream.st_ino) == (of_path.st_dev, of_path.st_ino)
 }
 
 /// Returns whether a file begins as a binary or a script does. No export does.
@@ -53,14 +62,15 @@ pub(crate) struct Export {
 enum Target {
     /// Standard output. A closed one and a reader that ends early are treated as for the report itself.
     StandardOutput,
-    /// A pipe or a device. It stays open, because an unnamed pipe cannot be opened again, and closing a FIFO would
-    /// signal the end of file to its reader.
+    /// A pipe, a device, or the file that standard error was redirected to. It stays open, because an unnamed pipe
+    /// cannot be opened again, and closing a FIFO would signal the end of file to its reader.
     Stream(File),
     /// A regular file that cannot be replaced: a mount point, or one in a directory that may not be written. It is
     /// overwritten.
     Fixed(File, FileLocation),
-    /// A regular file, which is replaced when it is written.
-    File(FileLocation),
+    /// A regular file, which is replaced when it is written. A file that exists is overwritten if it may not be replaced:
+    /// one of another user in a sticky directory.
+    File(FileLocation, Option<File>),
 }
 
 impl Export {
@@ -76,18 +86,22 @@ impl Export {
         }
         let open = || match File::options().append(true).open(path) {
             Ok(file) if !file.metadata()?.is_file() => Ok(Target::Stream(file)),
+            // This descriptor has the position of standard error, so that nothing there is overwritten.
+            Ok(_) if is_file_of(&io::stderr(), path) => {
+                Ok(Target::Stream(io::stderr().as_fd().try_clone_to_owned()?.into()))
+            }
             Ok(_) if is_program(path) => Err(io::Error::other("this file is a program, and is not overwritten")),
             Ok(_) => {
-                let place = FileLocation::find(path)?;
+                let (place, file) = (FileLocation::find(path)?, File::options().write(true).open(path)?);
                 if place.check().is_ok() && !place.is_mount_point() {
-                    return Ok(Target::File(place));
+                    return Ok(Target::File(place, Some(file)));
                 }
-                Ok(Target::Fixed(File::options().write(true).open(path)?, place))
+                Ok(Target::Fixed(file, place))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let place = FileLocation::find(path)?;
                 place.check()?;
-                Ok(Target::File(place))
+                Ok(Target::File(place, None))
             }
             Err(error) => Err(error),
         };
@@ -105,7 +119,10 @@ impl Export {
                 stream.write_all(text.as_bytes())
             }
             Target::Fixed(file, _) => overwrite(file, text.as_bytes()),
-            Target::File(place) => place.replace(text),
+            Target::File(place, before) => place.replace(text).or_else(|error| match before {
+                Some(file) if error.kind() == io::ErrorKind::PermissionDenied => overwrite(file, text.as_bytes()),
+                _ => Err(error),
+            }),
         };
         written.map_err(|error| Failure::Own(format!("{} '{}': {error}", self.option, self.path.display())))
     }
@@ -232,7 +249,7 @@ fn overwrite(mut file: &File, text: &[u8]) -> io::Result<()> {
 fn apart<'a>(one: &'a Export, other: &'a Export) -> Result<(), Failure> {
     // Several reports may go to the same device or pipe.
     let place = |export: &'a Export| match &export.target {
-        Target::File(place) | Target::Fixed(_, place) => Some(place),
+        Target::File(place, _) | Target::Fixed(_, place) => Some(place),
         Target::StandardOutput | Target::Stream(_) => None,
     };
     if !place(one).zip(place(other)).is_some_and(|(place, of_other)| place.is(of_other)) {

@@ -118,7 +118,10 @@ impl Share {
             let _ = step.iter().try_for_each(|step| line.write_str(&step.within(state.elapsed())));
         };
         let style = ProgressStyle::with_template(&format!("{bar}{{elapsed:>3}} {{wide_msg}}{after}"));
-        style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━━╌").with_key("step", within)
+        style
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .progress_chars(&readable("━━╌".to_owned()))
+            .with_key("step", within)
     }
 }
 
