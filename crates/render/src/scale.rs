@@ -2,7 +2,9 @@
 
 use steady_model::Metric;
 
-use crate::units::{TIE, count, decimals_of, fixed, memory, short, time, time_unit, with_unit, without_zeros};
+use crate::units::{
+    TIE, count, decimals_of, fixed, memory, needs_exponent, short, time, time_unit, with_unit, without_zeros,
+};
 
 /// The quantity of an axis, which decides its ticks and their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +191,7 @@ fn cost_unit(metric: Metric, high: f64) -> (&'static str, f64) {
 /// Returns the exponent that all labels up to `largest` have if it is very small or large, such as `e-9`, and its power
 /// of ten.
 fn exponent(largest: f64) -> (String, f64) {
-    if largest == 0.0 || (1e-3..1e7).contains(&largest) {
+    if !needs_exponent(largest) {
         return (String::new(), 1.0);
     }
     let exponent = 3 * (largest.log10() / 3.0).floor() as i32;

@@ -213,7 +213,7 @@ impl Digits {
         /// The smallest half-width that [`MOST_DECIMALS`] show.
         const LEAST: f64 = 3e-6;
         let is_wide = half_width > 0.0 && half_width.is_finite();
-        let has_exponent = largest != 0.0 && (!(1e-3..1e7).contains(&largest) || is_wide && half_width < LEAST);
+        let has_exponent = needs_exponent(largest) || largest != 0.0 && is_wide && half_width < LEAST;
         let scale = if has_exponent { 10f64.powf(largest.log10().floor()) } else { 1.0 };
         let distinguished = if is_wide { decimals(half_width / scale) } else { 0 };
         Digits { has_exponent, decimals: decimals_of(largest / scale, 3).max(distinguished) }
@@ -223,6 +223,11 @@ impl Digits {
         let decimals = self.decimals;
         if self.has_exponent { format!("{value:.decimals$e}") } else { fixed(value, decimals) }
     }
+}
+
+/// Returns whether values up to `largest` are too small or large to be written without an exponent.
+pub(crate) fn needs_exponent(largest: f64) -> bool {
+    largest != 0.0 && !(1e-3..1e7).contains(&largest)
 }
 
 /// A unit of the user, which may be empty, as it follows a value.
