@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use humantime::parse_rfc3339_weak;
-use steady_feature::flags::whole_number;
+use steady_feature::flags::{age, whole_number};
 use steady_history::Which;
 use steady_model::{Nanos, Timestamp};
 
@@ -104,14 +104,6 @@ pub(crate) enum ListFormat {
     Text,
     /// JSON, for other programs
     Json,
-}
-
-/// Parses the age of a run: `30d`, `12h`, `1year`, or a number of seconds.
-fn age(text: &str) -> Result<Nanos, String> {
-    let seconds = text.trim().parse::<f64>().ok();
-    let seconds = seconds.or_else(|| Some(humantime::parse_duration(text).ok()?.as_secs_f64()));
-    let age = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0).map(Nanos::from_seconds);
-    age.ok_or_else(|| "write a time longer than 0 s with a unit, as in 30d, 12h or 1year".to_owned())
 }
 
 fn date(text: &str) -> Result<Timestamp, String> {

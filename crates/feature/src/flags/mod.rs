@@ -5,5 +5,5 @@ pub(crate) mod values;
 mod verdict;
 
 pub use output::{FileFlags, Form, FormatFlag, OutputFlags};
-pub use values::{IgnoredFailures, duration, failures, size, span, whole_number};
+pub use values::{IgnoredFailures, age, duration, failures, size, span, whole_number};
 pub use verdict::{GateFlags, PrecisionFlags};

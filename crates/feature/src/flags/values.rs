@@ -14,17 +14,29 @@ use crate::Failure;
 pub fn duration(text: &str) -> Result<Nanos, String> {
     /// A year, which keeps all sums of nanoseconds far from overflow.
     const LONGEST_SECONDS: f64 = 365.0 * 86_400.0;
-    let seconds = match text.trim().parse::<f64>() {
-        Ok(seconds) => seconds,
-        Err(_) => humantime::parse_duration(text)
-            .map_err(|_| "write a number with a unit, as in 500ms, 10s, 1m30s or 2h, or a number of seconds")?
-            .as_secs_f64(),
-    };
+    let seconds =
+        seconds(text).ok_or("write a number with a unit, as in 500ms, 10s, 1m30s or 2h, or a number of seconds")?;
     let nanos = Nanos::from_seconds(seconds);
     match seconds <= LONGEST_SECONDS && nanos > Nanos::ZERO {
         true => Ok(nanos),
         false => Err("it must be longer than 0 s and at most a year".to_owned()),
     }
+}
+
+/// Parses a time above zero of any length, such as the age of a run: `30d`, `12h`, `1year`, or a number of seconds.
+///
+/// # Errors
+/// The text is not such a time. The error says what to write instead.
+pub fn age(text: &str) -> Result<Nanos, String> {
+    let age = seconds(text).filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+    age.map(Nanos::from_seconds)
+        .ok_or_else(|| "write a time longer than 0 s with a unit, as in 30d, 12h or 1year".to_owned())
+}
+
+/// Parses a number of seconds, or numbers with units.
+fn seconds(text: &str) -> Option<f64> {
+    let number = text.trim().parse().ok();
+    number.or_else(|| Some(humantime::parse_duration(text).ok()?.as_secs_f64()))
 }
 
 /// Parses a time above zero and up to a day.
