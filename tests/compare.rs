@@ -102,10 +102,12 @@ fn wall_time_is_at_least_cpu_time_and_waiting_on_a_busy_machine() {
 fn everything_that_an_orphan_used_is_counted() {
     let file = scratch("orphan.json");
     let file = file.to_str().unwrap();
-    let orphan = "sh -c '(python3 -c \"b = bytearray(40000000)\" &); sleep 1.5'";
+    let mark = scratch("orphan.mark").display().to_string();
+    let python = format!("python3 -c \"import sys; b = bytearray(40000000); open(sys.argv[1], chr(119))\" {mark}");
+    let orphan = format!("sh -c 'rm -f {mark}; ({python} &); until [ -e {mark} ]; do sleep 0.1; done'");
     let options =
         ["compare", "--no-history", "--quiet", "--runs", "2", "--warmup", "1", "--samples", "--export-json", file];
-    let (status, _, stderr) = run(&[&options[..], &[orphan]].concat());
+    let (status, _, stderr) = run(&[&options[..], &[&orphan]].concat());
     assert_eq!(status, 0, "{stderr}");
     let report: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     for block in report["samples"]["blocks"].as_array().unwrap() {

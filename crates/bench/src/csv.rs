@@ -48,6 +48,7 @@ pub(crate) fn text(record: &SuiteRecord) -> String {
         row
     };
     match &record.benchmarks[..] {
+        // The columns do not depend on the benchmark.
         [] => csv::header(&row(&Benchmark::before("", Amount::default(), false, Samples::default()))),
         benchmarks => csv::text(&benchmarks.iter().map(row).collect::<Vec<_>>()),
     }

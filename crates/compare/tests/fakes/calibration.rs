@@ -111,7 +111,7 @@ fn all_conditions_together() {
 /// The user interrupts as soon as the displayed interval excludes zero, and otherwise waits for the end.
 #[test]
 fn interruptions_because_of_the_progress() {
-    let trials = 150;
+    let trials = trials();
     let (mut interrupted, mut wrong) = (0, 0);
     for seed in 0..trials {
         let plan = plan(2, 4.0, 9_000_000 + seed);
