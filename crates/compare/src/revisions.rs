@@ -277,8 +277,7 @@ impl Trees {
         Ok(Builder {
             repository: &self.repository,
             workspace: &self.workspace,
-            scripts: Scripts::start(commands, self.shown, interrupt)
-                .map_err(|error| Failure::Own(error.to_string()))?,
+            scripts: Scripts::start(commands, self.shown, interrupt)?,
             build: self.build.as_deref(),
             shown: self.shown,
         })

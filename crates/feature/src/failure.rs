@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use steady_process::runner::RunError;
+
 /// Why a feature failed. Each variant has its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -17,6 +19,16 @@ pub enum Failure {
     NotFound(String),
     /// A signal with this number came before there was anything to report: exit status 128 plus the number.
     Interrupted(i32),
+}
+
+impl From<RunError> for Failure {
+    /// An interruption has no signal here, which the caller knows: the number is 0.
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Interrupted => Failure::Interrupted(0),
+            other => Failure::Own(other.to_string()),
+        }
+    }
 }
 
 impl Failure {

@@ -243,8 +243,7 @@ impl Opening<'_> {
                 RunError::ScriptFailed { outcome, .. } => {
                     Failure::Usage(format!("the build {}{}", how(&outcome), last_lines(&log)))
                 }
-                RunError::Interrupted => Failure::Interrupted(0),
-                other => Failure::Own(other.to_string()),
+                other => other.into(),
             })?;
         }
         let programs = found_programs(self.flags, adapter, &list, directory, |path| directory.join(path))?;
@@ -280,7 +279,7 @@ impl Opening<'_> {
 
     fn scripts(&self, command: Command, shown: bool) -> Result<Scripts, Failure> {
         let interrupt = self.readable.try_clone().map_err(|error| Failure::Own(error.to_string()))?;
-        Scripts::start(vec![command], shown, interrupt).map_err(|error| Failure::Own(error.to_string()))
+        Ok(Scripts::start(vec![command], shown, interrupt)?)
     }
 
     /// Lists the benchmarks of both builds.
@@ -389,8 +388,7 @@ impl Opening<'_> {
                     ended(&outcome, limit),
                     last_lines(if fs::metadata(&errors).is_ok_and(|file| file.len() > 0) { &errors } else { &out })
                 )),
-                RunError::Interrupted => Failure::Interrupted(0),
-                other => Failure::Own(other.to_string()),
+                other => other.into(),
             })?;
             let printed = fs::read(&out).map_err(|error| Failure::Own(format!("'{}': {error}", out.display())))?;
             let names = adapter.names(&String::from_utf8_lossy(&printed)).map_err(Failure::Usage)?;

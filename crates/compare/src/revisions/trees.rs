@@ -137,8 +137,7 @@ impl Builder<'_> {
                     .filter(|lines| !lines.is_empty())
                     .unwrap_or_else(|| listed(&printed.unwrap_or_default())),
             },
-            RunError::Interrupted => Failed::Otherwise(Failure::Interrupted(0)),
-            other => Failed::Otherwise(Failure::Own(other.to_string())),
+            other => Failed::Otherwise(other.into()),
         })
     }
 }
