@@ -215,8 +215,9 @@ impl Sequence {
         let spend = if finish { left } else { self.spending(time_fraction, precision).min(left) };
         self.narrow(&prepared, spend);
         self.spent += spend;
-        let contenders: Vec<Estimate> =
-            prepared.iter().zip(&self.courses).map(|(prepared, course)| self.conclude(prepared, course)).collect();
+        let spare = (left - spend) / self.courses.len().max(1) as f64;
+        let each = prepared.iter().zip(&self.courses);
+        let contenders: Vec<Estimate> = each.map(|(prepared, course)| self.conclude(prepared, course, spare)).collect();
         let done = finish || contenders.iter().all(|estimate| self.settled(estimate));
         let progress = if finish { 1.0 } else { time_fraction.max(precision.min(MOST_BY_INFORMATION)).clamp(0.0, 1.0) };
         Look { contenders, alpha_spent: self.spent, progress, done }
@@ -276,8 +277,8 @@ impl Sequence {
         }
     }
 
-    /// Returns the current estimate for a contender.
-    fn conclude(&self, prepared: &Prepared, course: &Course) -> Estimate {
+    /// Returns the current estimate for a contender. `spare` is its share of the error that later looks may spend.
+    fn conclude(&self, prepared: &Prepared, course: &Course, spare: f64) -> Estimate {
         let Test { paired, centre, .. } = &prepared.all;
         let known = prepared.all.known(&course.all);
         let all = known.effect();
@@ -292,7 +293,12 @@ impl Sequence {
             (true, true, true) => Some(Reason::BelowGrain),
             _ => None,
         };
-        let settle = || estimate::time_to_settle(all.change?, &interval, self.rules.resolution);
+        let settle = || {
+            // With the same pairs, the interval of a last look is narrower.
+            let last = course.all.after(&prepared.all, course.allowed + spare);
+            let interval = prepared.all.known(&last).effect().interval();
+            estimate::time_to_settle(all.change?, &interval, self.rules.resolution)
+        };
         Estimate {
             verdict,
             within_resolution: enough && estimate::within_resolution(&interval, self.rules.resolution),
@@ -427,5 +433,23 @@ mod tests {
         assert_eq!((first.done, first.contenders[0].verdict), (false, Verdict::Undecided));
         let second = sequence.look(&[pairs], 0.12, false);
         assert_eq!((second.done, second.contenders[0].verdict), (true, Verdict::Slower));
+    }
+
+    /// An early look has a wide interval because it leaves error to later ones. The effort until a verdict depends only
+    /// on the pairs.
+    #[test]
+    fn the_effort_until_a_verdict_is_that_of_a_last_look() {
+        let pair = |at: usize| {
+            let slot = Slot { order: if at.is_multiple_of(3) { 1 } else { -1 }, cpu: 0 };
+            Pair { layout: Layout::Turns, slot, old: 1.0, new: 1.0 + 0.01 * ((at * 7 % 11) as f64 - 5.0) }
+        };
+        let pairs = [(0..60).map(pair).collect::<Vec<Pair>>()];
+        let rules = Rules { alpha: 0.05, resolution: 0.002, limits: vec![], grain: 0.0 };
+        let look = |last| Sequence::new(rules.clone(), 1).look(&pairs, 0.1, last).contenders[0].clone();
+        let (early, last) = (look(false), look(true));
+        let width = |estimate: &Estimate| estimate.verdict_high.unwrap() - estimate.verdict_low.unwrap();
+        assert!(width(&early) > 1.4 * width(&last), "{early:?} {last:?}");
+        let [early, last] = [early, last].map(|estimate| estimate.time_to_settle.unwrap());
+        assert!(last > 4.0 && (early / last - 1.0).abs() < 0.01, "{early} {last}");
     }
 }
