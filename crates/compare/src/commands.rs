@@ -344,6 +344,7 @@ fn traits(reply: &RunReply) -> Traits {
         wrote_to_storage: reply.wrote_to_storage,
         left_its_cpu: reply.left_its_cpu,
         runnable: reply.runnable,
+        asleep: reply.asleep,
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Traits {
     pub left_its_cpu: bool,
     /// For how long threads of its tree could run.
     pub runnable: RunnableTime,
+    /// For how long no thread of its tree could run, from the same samples.
+    pub asleep: Nanos,
 }
 
 /// For how long threads of a command could run, estimated by looking at them at some moments of a run.

@@ -24,9 +24,9 @@ const EXPLORATION_SECONDS: f64 = 0.5;
 const EXPLORATION_SHARE: f64 = 0.05;
 /// The shares of the layouts are computed again when the number of pairs has grown by this factor.
 const REALLOCATION_GROWTH: f64 = 1.1;
-/// The minimum time between reports of progress. It grows to a multiple of the time that a report takes, because
-/// launchers wait while the interval is computed.
-const PROGRESS_STEP: Nanos = Nanos(250_000_000);
+/// The time between reports of progress, from the first to the second. It grows with the time that a report takes,
+/// because launchers wait while the interval is computed. On a busy machine this may be long by chance.
+const PROGRESS_STEP: [Nanos; 2] = [Nanos(250_000_000), Nanos(4_000_000_000)];
 const PROGRESS_COST_RATIO: u64 = 1_000;
 /// The minimum time between readings of the machine's activity, which take tenths of a millisecond each. It grows with
 /// the time spent, so that there are some hundred readings, enough for a chart.
@@ -367,7 +367,8 @@ impl<'a> Measuring<'a> {
             effects: self.effects.clone(),
         }));
         let took = runner.now() - now;
-        self.report_at = now + Nanos(PROGRESS_STEP.0.max(PROGRESS_COST_RATIO * took.0));
+        let [least, most] = PROGRESS_STEP;
+        self.report_at = now + Nanos(PROGRESS_COST_RATIO * took.0).clamp(least, most);
     }
 }
 

@@ -147,12 +147,25 @@ fn warm_round<R: Runner>(
 ) -> Result<(Block, Vec<Traits>), CompareError> {
     let mut round = coins.round(layout, plan.commands.len());
     round.iter_mut().for_each(|block| block.start = start);
-    let (block, traits) = runner.probe(&round.remove(0))?;
+    let (mut block, traits) = runner.probe(&round.remove(0))?;
+    remove_sleep(&mut block, &traits);
     check_outcomes(plan, &block, runner)?;
     let mut rest = Vec::new();
     runner.run(&round, &mut |block| rest.push(block))?;
     rest.iter().try_for_each(|block| check_outcomes(plan, block, runner))?;
     Ok((block, traits))
+}
+
+/// Corrects the run delay of runs that were killed at their time limit. Linux (6.18) sometimes counts a sleep as run
+/// delay, and load would then seem to have prevented the runs from ending.
+fn remove_sleep(block: &mut Block, traits: &[Traits]) {
+    for run in block.runs.iter_mut().filter(|run| run.outcome == Outcome::TimedOut) {
+        let slept = traits.iter().find(|traits| traits.command == run.command).map(|traits| traits.asleep);
+        let most = run.wall - run.cpu_time() - slept.unwrap_or_default();
+        if let Ok(delay) = &mut run.run_delay {
+            *delay = most.min(*delay);
+        }
+    }
 }
 
 fn enough(plan: &Plan, blocks: u32, spent: Nanos, last: Nanos) -> bool {
@@ -404,4 +417,28 @@ fn cheapest(plan: &Plan, seen: &[Block], queued: f64) -> f64 {
         runs.map(|(_, run)| own_time(run, queued)).reduce(f64::min).unwrap_or(0.0)
     };
     (0..plan.commands.len()).map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use steady_model::{Command, Seed};
+    use steady_process::runner::{BlockSpec, RunSpec};
+    use steady_process::simulated::{Conditions, SimulatedMachine};
+
+    use super::*;
+
+    #[test]
+    fn a_killed_run_that_slept_was_not_starved() {
+        let plan = Plan::new(vec![Command::default()], Effort::Budget(Nanos::from_seconds(1.0)), Seed(1));
+        let mut machine = SimulatedMachine::new(&[0.001], Conditions { queueing: 1_000.0, ..Conditions::QUIET }, 1);
+        machine.failures[0] = Some((1, Outcome::TimedOut));
+        let runs = vec![RunSpec { command: 0, seat: 0, padding: 0 }];
+        let spec = BlockSpec { number: None, layout: Layout::Turns, runs, start: Start::Usual, draw: None };
+        let (mut block, mut traits) = machine.probe(&spec).unwrap();
+        remove_sleep(&mut block, &traits);
+        assert!(starved(&plan, &block, &machine), "it was runnable all the time");
+        traits[0].asleep = block.runs[0].wall;
+        remove_sleep(&mut block, &traits);
+        assert!(!starved(&plan, &block, &machine), "it slept");
+    }
 }

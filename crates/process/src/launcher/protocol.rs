@@ -162,6 +162,8 @@ pub struct RunReply {
     pub left_its_cpu: bool,
     /// Only for probes: for how long threads of its tree could run.
     pub runnable: RunnableTime,
+    /// Only for probes: for how long no thread of its tree could run.
+    pub asleep: Nanos,
     /// The first metric without a valid value. [`Run::values`] is empty then.
     #[serde(default)]
     pub no_value: Option<NoValue>,

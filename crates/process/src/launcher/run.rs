@@ -20,7 +20,7 @@ use super::prepared::{Prepared, Script, program};
 use super::protocol::{Job, Reply, RunReply, Setup, Snapshot};
 use super::streams::Sink;
 use super::wait::{End, OwnScheduling, Stop, ThreadSamples, lost, outcome, wait_or_kill};
-use crate::runner::{RunnableTime, Start};
+use crate::runner::Start;
 
 /// The CPU times of the main thread and of the tree count as equal if they differ by no more than this share...
 const SAME_CPU_TIME_RATIO: f64 = 0.02;
@@ -173,8 +173,8 @@ impl RunContext {
         if let Some(script) = &mut self.commands[job.command].conclude {
             script.run(word, &self.null, &self.script_sink, control)?;
         }
-        let runnable = samples.map_or_else(RunnableTime::default, |samples| samples.found);
-        Ok(RunReply { run, wrote_to_storage, left_its_cpu, runnable, no_value })
+        let (runnable, asleep) = samples.map(|samples| (samples.found, samples.asleep)).unwrap_or_default();
+        Ok(RunReply { run, wrote_to_storage, left_its_cpu, runnable, asleep, no_value })
     }
 
     /// Prepares snapshots to start runs from.

@@ -97,6 +97,8 @@ pub(super) struct ThreadSamples {
     next: Nanos,
     /// Each sample stands for the time since the previous one.
     pub(super) found: RunnableTime,
+    /// The time without a runnable thread.
+    pub(super) asleep: Nanos,
     threads: RunnableThreads,
 }
 
@@ -114,7 +116,7 @@ impl ThreadSamples {
         let random = OsRng.try_next_u64().unwrap_or(begin.0);
         let next = begin + Nanos(Self::FIRST.start + random % (Self::FIRST.end - Self::FIRST.start));
         let threads = RunnableThreads::new(&Root::default());
-        ThreadSamples { begin, last: begin, next, found: RunnableTime::default(), threads }
+        ThreadSamples { begin, last: begin, next, found: RunnableTime::default(), asleep: Nanos::ZERO, threads }
     }
 
     fn sample(&mut self) {
@@ -125,6 +127,7 @@ impl ThreadSamples {
         let passed = now - self.last;
         let time = |least: usize| if runnable >= least { passed } else { Nanos::ZERO };
         self.found += RunnableTime { any: time(1), several: time(2) };
+        self.asleep += passed - time(1);
         let done = clock::monotonic();
         let pause = ((done - self.begin).0 / Self::FRACTION).max(Self::PAUSES * (done - now).0);
         (self.last, self.next) = (now, done + Nanos(pause));
@@ -151,7 +154,7 @@ pub(super) fn wait_or_kill(
         let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
         let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
         let sample_at = samples.as_ref().map(|samples| samples.next);
-        let next = deadline.filter(|_| in_time).into_iter().chain(sample_at).min();
+        let next = deadline.into_iter().chain(sample_at).min().filter(|_| in_time);
         let left = next.map(|next| timespec(next - clock::monotonic()));
         let before = own.and_then(|own| Some((own, own.before_sleep()?)));
         let polled = poll(&mut watched, left.as_ref());
@@ -172,12 +175,13 @@ pub(super) fn wait_or_kill(
             return Ok(End { at: woken - late.unwrap_or(Nanos::ZERO), in_time });
         }
         // A pipe may always be ready, so these times pass also without a timeout of poll(2).
+        // The sample is before the kill, which ends the threads.
+        if let Some(samples) = samples.as_mut().filter(|samples| in_time && woken >= samples.next) {
+            samples.sample();
+        }
         if in_time && deadline.is_some_and(|deadline| woken >= deadline) {
             in_time = false;
             process::kill_group(child.pid);
-        }
-        if let Some(samples) = samples.as_mut().filter(|samples| woken >= samples.next) {
-            samples.sample();
         }
     }
 }
