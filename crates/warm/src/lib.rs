@@ -110,7 +110,8 @@ fn keep(words: &mut dyn Iterator<Item = OsString>) -> ExitCode {
     process::keep_priority();
     let except = env::var_os(EXCEPT_VARIABLE).unwrap_or_default();
     let mut maker = Maker::new(&store, Traced, environment());
-    if keeper::keep(&mut maker, command, &except).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let kept = keeper::keep(&mut maker, command, &except, process::give_way);
+    if kept.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The main function of the process that runs the sessions of a bench.

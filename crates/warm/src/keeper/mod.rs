@@ -78,10 +78,11 @@ pub fn end_in_time(command: OwnedFd) -> io::Result<()> {
 }
 
 /// Captures requested programs until the process of the pidfd `command` has ended, except those that `except` lists.
+/// Then it calls `give_way`, which lowers the priority of this process, and has some time left.
 ///
 /// # Errors
 /// An error of the file system.
-pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsStr) -> io::Result<()> {
+pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsStr, give_way: fn()) -> io::Result<()> {
     let store = maker.store();
     let watch = RequestWatch::new(store, command)?;
     let Some(_lock) = watch.lock(store)? else { return Ok(()) };
@@ -90,6 +91,7 @@ pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsS
     let mut keeper = Keeper {
         maker,
         except,
+        give_way,
         watch,
         last: None,
         queue: Queue::default(),
@@ -117,6 +119,7 @@ pub fn keep(maker: &mut Maker<'_, impl Capturer>, command: OwnedFd, except: &OsS
 struct Keeper<'a, 'b, C> {
     maker: &'a mut Maker<'b, C>,
     except: &'a OsStr,
+    give_way: fn(),
     watch: RequestWatch,
     /// When its time is over. `None` while the command runs.
     last: Option<Nanos>,
@@ -133,7 +136,7 @@ impl<C: Capturer> Keeper<'_, '_, C> {
     fn is_over(&mut self) -> io::Result<bool> {
         if self.last.is_none() && self.watch.has_ended()? {
             self.last = Some(clock::monotonic() + AFTERWARDS);
-            process::give_way();
+            (self.give_way)();
         }
         Ok(self.last.is_some_and(|last| clock::monotonic() >= last))
     }
