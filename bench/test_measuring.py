@@ -47,28 +47,34 @@ class Calibrating(unittest.TestCase):
 
 
 class Loads(unittest.TestCase):
-    def run_with_load(self, argv, body):
+    def run_with_load(self, argv, body, settle_seconds=0.2):
         with mock.patch.dict(loads.LOADS, {"test": lambda random, halfway: [argv]}), \
-                mock.patch.object(loads, "SETTLE_SECONDS", 0.2), background_load("test", Random(1), 1.0):
+                mock.patch.object(loads, "SETTLE_SECONDS", settle_seconds), background_load("test", Random(1), 1.0):
             return body()
 
     def test_the_process_group_is_killed_after_an_exception(self):
-        mark = f"61.{os.getpid()}"
+        mark = f"610.{os.getpid()}"
 
         def body():
+            wait_until(lambda: running(mark))
             self.assertTrue(running(mark))
             raise KeyboardInterrupt
 
         with self.assertRaises(KeyboardInterrupt):
             self.run_with_load(["sh", "-c", f"sleep {mark} & wait"], body)
-        gone_by = time.monotonic() + 5
-        while running(mark) and time.monotonic() < gone_by:
-            time.sleep(0.01)
+        wait_until(lambda: not running(mark))
         self.assertFalse(running(mark))
 
     def test_a_neighbour_that_ends_early_is_an_error(self):
         with self.assertRaisesRegex(RuntimeError, "ended immediately"):
-            self.run_with_load(["true"], lambda: self.fail("measured without the load"))
+            self.run_with_load(["true"], lambda: self.fail("measured without the load"), settle_seconds=30)
+
+
+def wait_until(condition):
+    """Waits until `condition` is true, at most a minute."""
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def running(word):

@@ -50,10 +50,7 @@ def background_load(load: str, random: Random, expected_seconds: float):
     try:
         for argv in LOADS[load](random, expected_seconds / 2):
             neighbours.append(_start(argv))
-        time.sleep(SETTLE_SECONDS)
-        dead = [neighbour.args for neighbour in neighbours if neighbour.poll() is not None]
-        if dead:
-            raise RuntimeError(f"a neighbour ended immediately: {dead[0]}")
+        _settle(neighbours)
         yield
     finally:
         for neighbour in neighbours:
@@ -76,6 +73,19 @@ def spinners(count: int, prefix: Sequence[str] = (), settle_seconds: float = 0.0
 def _start(argv: list) -> subprocess.Popen:
     # An own session: Ctrl-C does not reach the neighbour, and its process group can be killed as a whole.
     return subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, start_new_session=True)
+
+
+def _settle(neighbours: Sequence[subprocess.Popen]) -> None:
+    """Waits until the neighbours have settled. Raises RuntimeError as soon as one has ended."""
+    until = time.monotonic() + SETTLE_SECONDS
+    while True:
+        dead = [neighbour.args for neighbour in neighbours if neighbour.poll() is not None]
+        if dead:
+            raise RuntimeError(f"a neighbour ended immediately: {dead[0]}")
+        left = until - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(left, 0.05))
 
 
 def _end(neighbour: subprocess.Popen) -> None:

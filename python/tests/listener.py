@@ -126,14 +126,19 @@ class Listener:
         head, *lines = datagram.decode("utf-8").removesuffix("\n").split("\n")
         protocol, service, pid, began = head.split("\t")
         assert protocol == "steady/1", head
+        requests, readings, dropped = [], [], 0
         for line in lines:
             if line.startswith("l\t"):
-                self.dropped += int(line[2:])
+                dropped += int(line[2:])
             elif line.startswith("c\t"):
-                self.readings.append(Reading(unescaped(service), int(pid), int(began), line))
+                readings.append(Reading(unescaped(service), int(pid), int(began), line))
             else:
-                self.requests.append(RequestLine(unescaped(service), int(pid), int(began), line))
+                requests.append(RequestLine(unescaped(service), int(pid), int(began), line))
+        self.readings += readings
+        self.dropped += dropped
         self.datagrams.append(datagram)
+        # Last, because tests wait for the requests and then use the rest.
+        self.requests += requests
 
     def die(self):
         """Stops like an agent that was killed: the socket's file stays."""
@@ -147,7 +152,7 @@ class Listener:
         self.socket.close()
         self.folder.cleanup()
 
-    def wait_for(self, count: int, seconds: float = 5.0) -> "list[RequestLine]":
+    def wait_for(self, count: int, seconds: float = 60.0) -> "list[RequestLine]":
         """Waits for `count` requests, at most `seconds`. Returns all that were received."""
         end = time.monotonic() + seconds
         while len(self.requests) < count and time.monotonic() < end:

@@ -82,14 +82,36 @@ class ReportingTest(unittest.TestCase):
         options.setdefault("rulers", False)
         return steadyhand.wsgi(app, self.service, version, socket=self.listener.path, **options)
 
-    def received(self, count: int) -> "list[RequestLine]":
-        """Flushes the service's lines and returns all requests that were received; fails unless there are `count`."""
+    def flush(self):
         for reporter in _reporter._reporters.values():
             if reporter.service == self.service:
                 reporter.flush()
-        requests = self.listener.wait_for(count)
+
+    def let_receive(self):
+        """Waits until the listener, a thread that needs the interpreter lock, has received enough that no line is lost."""
+        end = time.monotonic() + 60
+        while self.status()["gathered"] > _reporter.BATCH and time.monotonic() < end:
+            time.sleep(0.002)
+            self.flush()
+
+    def received(self, count: int) -> "list[RequestLine]":
+        """Flushes the service's lines and returns all requests that were received; fails unless there are `count`."""
+        end = time.monotonic() + 60
+        while True:
+            # A full queue takes the lines later.
+            self.flush()
+            requests = self.listener.wait_for(count, 0.1)
+            if len(requests) >= count or time.monotonic() > end:
+                break
         self.assertEqual(len(requests), count)
         return requests
+
+    def assert_costs(self, requests, spent, slack):
+        """Asserts that each request costs what it spent and less than `slack` more; all in ms, in any order."""
+        costs = [request.cpu / 1e6 for request in requests]
+        self.assertEqual(len(costs), len(spent))
+        for known, cost in zip(sorted(spent), sorted(costs)):
+            self.assertTrue(known <= cost < known + slack, (spent, costs))
 
     def between(self, first, last):
         return last.process_cpu - first.process_cpu, last.requests_cpu - first.requests_cpu
@@ -113,25 +135,29 @@ class Wsgi(ReportingTest):
         self.assertLess(request.began, request.end - request.wall)
 
     def test_streams_are_measured_to_their_end(self):
+        spent = []
+
         def app(environ, start_response):
+            spent.append(0)
             start_response("201 Created", [])
             return Stream()
 
         class Stream:
             def __iter__(self):
                 for _ in range(3):
-                    spin(4)
+                    spent[-1] += spin(4)
                     yield b"part"
 
             def close(self):
-                spin(4)
+                spent[-1] += spin(4)
 
         self.assertEqual(serve(self.wsgi(app))["body"], [b"part"] * 3)
         self.assertEqual(len(serve(self.wsgi(app), parts=1)["body"]), 1)
         whole, part = self.received(2)
-        self.assertGreaterEqual(whole.cpu, 16e6)
+        self.assertTrue(spent[0] >= 16 and spent[1] >= 8, spent)
+        self.assertGreaterEqual(whole.cpu, spent[0] * 1e6)
         self.assertEqual((whole.status, part.status), (201, 201))
-        self.assertTrue(8e6 <= part.cpu < 16e6, part.cpu)
+        self.assert_costs([part], spent[1:], 8)
 
     def test_an_application_that_writes_or_starts_late(self):
         def app(environ, start_response):
@@ -266,14 +292,17 @@ class Wsgi(ReportingTest):
         self.assertEqual(self.received(1)[0].route, "(no route)")
 
     def test_threads_are_measured_separately(self):
-        app = self.wsgi(lambda environ, start: (spin(2), plain(environ, start))[1])
+        spent = []
+        app = self.wsgi(lambda environ, start: (spent.append(spin(2)), plain(environ, start))[1])
         threads = [threading.Thread(target=lambda: [serve(app) for _ in range(20)]) for _ in range(8)]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
         requests = self.received(160)
         self.assertEqual(sorted(request.number for request in requests), list(range(1, 161)))
         # Waiting for the interpreter lock uses no CPU time.
-        self.assertTrue(all(2e6 <= request.cpu < 20e6 for request in requests), max(request.cpu for request in requests))
+        rest = [cost / 1e6 - known for cost, known in zip(sorted(request.cpu for request in requests), sorted(spent))]
+        self.assertGreaterEqual(min(rest), 0)
+        self.assertLess(statistics.mean(rest), 2)
 
     def test_a_request_that_ends_in_another_thread_is_not_measured(self):
         result = self.wsgi()(dict(ENVIRON), lambda *_: None)
@@ -386,9 +415,10 @@ class Agent(ReportingTest):
         self.listener.ending = True
         self.listener.thread.join()
         begin = elapsed()
-        for _ in range(2000):
+        # So many that some are dropped, also if the queue is long (net.unix.max_dgram_qlen).
+        for _ in range(10_000):
             serve(app)
-        self.assertLess(elapsed() - begin, 2)
+        self.assertLess(elapsed() - begin, 4)
         status = self.status()
         self.assertEqual(status["requests"], status["sent"] + status["dropped"] + status["gathered"])
         self.assertGreater(status["dropped"], 1000)
@@ -429,9 +459,10 @@ class Agent(ReportingTest):
 class Datagrams(ReportingTest):
     def test_lines_are_sent_in_batches(self):
         app = self.wsgi()
-        for _ in range(40):
-            serve(app)
-            time.sleep(0.01)
+        with unittest.mock.patch.object(_reporter, "BATCH_NS", 60 * 10**9):
+            for _ in range(40):
+                serve(app)
+                time.sleep(0.01)
         self.received(40)
         # The first request is sent immediately, which shows that the service reports.
         self.assertEqual(len(self.listener.datagrams), 2)
@@ -617,8 +648,7 @@ class Versions(ReportingTest):
         for number in range(2000):
             serve(app)
             if number % 50 == 0:
-                # The listener is a thread of this process and needs the interpreter lock.
-                time.sleep(0.002)
+                self.let_receive()
         requests = self.received(2000)
         new = [request for request in requests if request.version == "new"]
         self.assertTrue(400 < len(new) < 600, len(new))
@@ -654,18 +684,18 @@ class Versions(ReportingTest):
     def test_a_slot_has_one_version_and_reports_its_start(self):
         app = steadyhand.switchback(plain, plain, self.service, ("v1", "v2"), seconds=1, rulers=False,
                                     socket=self.listener.path)
-        end, count = time.monotonic() + 3.2, 0
+        end, times = time.monotonic() + 3.2, []
         while time.monotonic() < end:
+            times.append(time.monotonic_ns())
             serve(app)
             time.sleep(0.01)
-            count += 1
         slots = {}
-        for request in self.received(count):
+        for before, request in zip(times, self.received(len(times))):
             self.assertEqual(request.assignment, "slot")
             length, begin = map(int, request.more["slot"].split(":"))
             self.assertEqual(length, 1)
-            self.assertTrue(begin * 10**9 <= request.end - request.wall <= request.end and request.end - request.wall < (begin + 1) * 10**9
-                            + 10**7)
+            # The slot is chosen between these times.
+            self.assertTrue(before < (begin + 1) * 10**9 and begin * 10**9 <= request.end - request.wall <= request.end)
             slots.setdefault(begin, set()).add(request.version)
         self.assertTrue(all(len(versions) == 1 for versions in slots.values()), slots)
         whole = [begin for begin in slots if begin % 2 == 0 and begin + 1 in slots]
@@ -674,11 +704,11 @@ class Versions(ReportingTest):
             self.assertEqual(slots[begin] | slots[begin + 1], {"v1", "v2"})
 
     def test_a_request_belongs_to_the_slot_in_which_it_begins(self):
-        served = []
+        served = {}
 
         def version(name):
             def app(environ, start_response):
-                served.append(name)
+                served[environ["seconds"]] = name
                 time.sleep(environ["seconds"])
                 return plain(environ, start_response)
             return app
@@ -687,6 +717,7 @@ class Versions(ReportingTest):
                                     socket=self.listener.path)
         # It lasts three slots, while this thread serves requests of the later slots.
         long_request = threading.Thread(target=serve, args=(app, {"seconds": 2.2}))
+        before = time.monotonic_ns()
         long_request.start()
         count = 1
         while long_request.is_alive():
@@ -696,9 +727,9 @@ class Versions(ReportingTest):
         [spanning] = [request for request in requests if request.wall > 2e9]
         length, begin = map(int, spanning.more["slot"].split(":"))
         start = spanning.end - spanning.wall
-        self.assertTrue(begin * 10**9 <= start < (begin + length) * 10**9 + 10**7)
+        self.assertTrue(before < (begin + length) * 10**9 and begin * 10**9 <= start)
         self.assertGreater(spanning.end, (begin + 2 * length) * 10**9)
-        self.assertEqual(spanning.version, served[0])
+        self.assertEqual(spanning.version, served[2.2])
         self.assertGreater(len({request.more["slot"] for request in requests}), 2)
 
     def test_invalid_arguments_are_refused(self):
@@ -780,8 +811,7 @@ class Rulers(ReportingTest):
             serve(app)
             count += 1
             if count % 50 == 0:
-                # The listener is a thread of this process and needs the interpreter lock.
-                time.sleep(0.002)
+                self.let_receive()
         spent_ns = self.status()["rulers"]["spent_ratio"] * (time.monotonic_ns() - _reporter.reporter(
             self.service, self.listener.path, True).began)
         requests = self.received(count)
@@ -825,6 +855,7 @@ class Rulers(ReportingTest):
 
     def test_requests_are_reported_without_the_library(self):
         script = ("import steadyhand, sys\n"
+                  "sys.executable = ''\n"
                   "app = steadyhand.wsgi(lambda e, s: [s('200 OK', [])] and [b''], 's', 'v', socket=sys.argv[1])\n"
                   "app({}, lambda *_: None).close()\n"
                   "print(steadyhand.status()[0]['rulers']['why_none'])\n")
@@ -836,6 +867,11 @@ class Rulers(ReportingTest):
 
 class Asgi(ReportingTest):
     SCOPE = {"type": "http", "method": "GET", "path": "/item/17"}
+
+    def setUp(self):
+        super().setUp()
+        # The CPU time of each request of `stepwise`, in ms.
+        self.spent = []
 
     def asgi(self, app, **options):
         options.setdefault("rulers", False)
@@ -853,21 +889,24 @@ class Asgi(ReportingTest):
 
         return asyncio.run(all_of_them()), sent
 
-    @staticmethod
-    async def stepwise(scope, receive, send):
+    async def stepwise(self, scope, receive, send):
+        spent = 0
         for _ in range(4):
-            spin(2)
+            spent += spin(2)
             await asyncio.sleep(0.005)
+        self.spent.append(spent)
         await send({"type": "http.response.start", "status": 202, "headers": []})
         await send({"type": "http.response.body", "body": b"done"})
 
     def test_interleaved_requests_are_measured_separately(self):
         app = self.asgi(self.stepwise)
         self.call(*[app] * 10)
-        for request in self.received(10):
+        requests = self.received(10)
+        self.assert_costs(requests, self.spent, 8)
+        for request in requests:
             self.assertEqual((request.status, request.route), (202, "/item/<n>"))
-            self.assertTrue(8e6 <= request.cpu < 16e6, request.cpu)
-            self.assertGreater(request.wall, 2 * request.cpu)
+            # Each request sleeps for 20 ms.
+            self.assertGreater(request.wall, request.cpu + 19e6)
 
     def test_errors_reach_the_server(self):
         async def broken(scope, receive, send):
@@ -1016,43 +1055,50 @@ class Follow(ReportingTest):
         self.assertEqual(found, [{"cost": 1, "function": 2}, {"args": 3}])
 
     def test_work_after_the_end_of_the_request_does_not_count(self):
-        going = []
+        going, spent = [], []
 
-        async def later():
-            await asyncio.sleep(0.01)
+        async def later(begin):
+            await begin.wait()
             spin(20)
 
         async def app(scope, receive, send):
-            going.append(asyncio.ensure_future(later()))
-            spin(2)
+            spent.append(spin(2))
+            if going:
+                # The work of the first request is done during the second one.
+                begin, task = going
+                begin.set()
+                await task
+            else:
+                begin = asyncio.Event()
+                going.extend((begin, asyncio.ensure_future(later(begin))))
 
-        async def last(scope, receive, send):
-            await app(scope, receive, send)
-            await asyncio.gather(*going[:-1])
-
-        costs = self.costs(app, 2)
-        self.assertTrue(all(2 <= cost < 10 for cost in costs), costs)
+        for cost, known in zip(self.costs(app, 2), spent):
+            self.assertTrue(known <= cost < known + 8, (cost, spent))
 
     def test_tasks_of_interleaved_requests_are_measured_separately(self):
+        spent = {}
+
         async def step(milliseconds):
+            total = 0
             for _ in range(5):
-                spin(milliseconds / 5)
+                total += spin(milliseconds / 5)
                 await asyncio.sleep(0)
+            return total
 
         async def app(scope, receive, send):
-            await asyncio.gather(step(scope["cost"]), asyncio.to_thread(spin, scope["cost"]))
+            spent[scope["number"]] = sum(await asyncio.gather(step(scope["cost"]), asyncio.to_thread(spin, scope["cost"])))
 
         wrapped = steadyhand.asgi(app, self.service, "v1", rulers=False, socket=self.listener.path,
-                                  route=lambda scope: str(scope["cost"]))
+                                  route=lambda scope: scope["number"])
 
         async def serve_all():
-            await asyncio.gather(*(asyncio.ensure_future(wrapped({"type": "http", "cost": cost}, None, None))
-                                   for cost in (20, 60, 20, 60)))
+            await asyncio.gather(*(asyncio.ensure_future(wrapped({"type": "http", "number": str(number), "cost": cost}, None, None))
+                                   for number, cost in enumerate((20, 60, 20, 60))))
 
         asyncio.run(serve_all())
         for request in self.received(4):
-            cost = int(request.route)
-            self.assertTrue(2 * cost <= request.cpu / 1e6 < 2 * cost * 1.15 + 2, (cost, request.cpu))
+            known, cost = spent[request.route], request.cpu / 1e6
+            self.assertTrue(known <= cost < known * 1.15 + 2, (request.route, known, cost))
 
     def test_tasks_behave_as_without_the_middleware(self):
         seen = {}
@@ -1121,7 +1167,7 @@ class Follow(ReportingTest):
     def test_cpu_time_outside_of_requests_under_a_loop(self):
         async def later(milliseconds):
             await asyncio.sleep(0)
-            spin(milliseconds)
+            spent.append(spin(milliseconds))
 
         async def app(scope, receive, send):
             if scope["type"] == "lifespan":
@@ -1131,9 +1177,10 @@ class Follow(ReportingTest):
                 asyncio.ensure_future(later(20))
                 spin(5)
 
-        for follow, least, most in ((True, 80, 100), (False, 120, 160)):
+        for follow, least, slack in ((True, 80, 20), (False, 120, 40)):
+            spent, of_server = [], []
             wrapped = steadyhand.asgi(app, f"{self.service} {follow}", "v1", rulers=False, socket=self.listener.path, follow=follow)
-            readings = len(self.listener.readings)
+            requests, readings = len(self.listener.requests), len(self.listener.readings)
 
             async def served(scope):
                 await asyncio.ensure_future(wrapped(scope, None, None))
@@ -1143,15 +1190,18 @@ class Follow(ReportingTest):
                 await served({"type": "http", "path": "/"})
                 await served({"type": "lifespan"})
                 # The server's own CPU time.
-                spin(40)
+                of_server.append(spin(40))
                 await served({"type": "http", "path": "/"})
                 await served({"type": "lifespan"})
 
-            asyncio.run(server())
-            self.listener.wait_for(len(self.listener.requests) + 1, 0.5)
-            process, requests = self.between(*self.listener.readings[readings:])
-            unexplained = (process - requests) / 1e6
-            self.assertTrue(least <= unexplained < most, (follow, unexplained))
+            with unittest.mock.patch.object(_reporter, "BATCH_NS", 60 * 10**9):
+                asyncio.run(server())
+            self.listener.wait_for(requests + 2)
+            process, of_requests = self.between(*self.listener.readings[readings:])
+            unexplained = (process - of_requests) / 1e6
+            # The last task runs after the last reading. A reading takes the CPU clocks one after the other.
+            known = sum(spent[:3]) + (0 if follow else sum(of_server))
+            self.assertTrue(least <= known < unexplained + 0.05 < known + slack, (follow, known, unexplained))
 
     def test_requests_of_other_services_under_a_loop_are_left_out(self):
         def app(milliseconds):

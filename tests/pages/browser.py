@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 300.0
 
 
 def find() -> Optional[str]:

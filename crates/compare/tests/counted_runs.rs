@@ -12,7 +12,9 @@ use std::process;
 use common::{plan, setting};
 use steady_compare::run::{CompareContext, compare};
 use steady_compare::{CommandRunner, judge};
+use steady_linux::Root;
 use steady_linux::counters::{self, Counter, EVENTS, Event, Meter, RawCount};
+use steady_linux::topology::allowed_cpus;
 use steady_model::{
     Command, CounterScope, Effort, Layout, Metric, Nanos, PerCommand, Plan, Reading, Record, Report, Run, Verdict,
 };
@@ -105,8 +107,8 @@ fn measured(plan: &Plan, duets: bool) -> Report {
     let mut runner = CommandRunner::start(plan, None, None, None).unwrap();
     let setting = CompareContext { counters: runner.counters(), ..setting() };
     assert!(setting.counters.is_ok(), "{:?}", setting.counters);
-    if duets {
-        runner.add_duet(0, 1).unwrap();
+    if duets && let [one, other, ..] = allowed_cpus(&Root::default()).unwrap()[..] {
+        runner.add_duet(one, other).unwrap();
     }
     judge(compare(plan, setting, &mut runner, &mut |_| {}).unwrap())
 }

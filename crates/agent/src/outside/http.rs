@@ -126,8 +126,11 @@ mod tests {
         }
     }
 
+    /// The time for answers that end. On a busy machine they may take long.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
     /// Fetches a page from a server that sends these bytes, and then closes the connection or keeps it open.
-    fn answered(answer: &[u8], closes: bool) -> Result<String, String> {
+    fn answered(answer: &[u8], closes: bool, longest: Duration) -> Result<String, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}/metrics", listener.local_addr().unwrap()).parse().unwrap();
         thread::scope(|scope| {
@@ -138,19 +141,18 @@ mod tests {
                 _ = stream.write_all(answer);
                 _ = closes || stream.read(&mut [0]).is_ok();
             });
-            // A page that ends may take long on a busy machine; one that does not end must reach the timeout.
-            Client::new(Duration::from_secs(if closes { 60 } else { 2 })).get(&endpoint)
+            Client::new(longest).get(&endpoint)
         })
     }
 
     #[test]
     fn answers_are_complete_by_length_by_chunks_or_by_their_end() {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n";
-        let page = |answer: &str, closes| answered(answer.as_bytes(), closes);
+        let page = |answer: &str, closes| answered(answer.as_bytes(), closes, PATIENCE);
         assert_eq!(page("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", false).unwrap(), "abc");
         assert_eq!(page("HTTP/1.0 200 OK\r\n\r\nabc", true).unwrap(), "abc");
         assert_eq!(page(&format!("{head}0\r\n\r\n"), false).unwrap(), "abcde");
-        assert_eq!(answered(b"HTTP/1.0 200 OK\r\n\r\na\xffb", true).unwrap(), "a\u{fffd}b");
+        assert_eq!(answered(b"HTTP/1.0 200 OK\r\n\r\na\xffb", true, PATIENCE).unwrap(), "a\u{fffd}b");
         for (answer, closes, why) in [
             ("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabc", true, "early"),
             ("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabc", false, "too long to answer"),
@@ -160,7 +162,8 @@ mod tests {
             ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", true, "404"),
             ("HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", true, "301"),
         ] {
-            let error = page(answer, closes).unwrap_err();
+            let longest = if why == "too long to answer" { Duration::from_secs(2) } else { PATIENCE };
+            let error = answered(answer.as_bytes(), closes, longest).unwrap_err();
             assert!(error.contains(why), "{answer}: {error}");
         }
     }
@@ -169,7 +172,7 @@ mod tests {
     fn pages_without_an_end_are_refused() {
         let mut answer = b"HTTP/1.0 200 OK\r\n\r\n".to_vec();
         answer.resize(LONGEST as usize + 100, b'x');
-        assert_eq!(answered(&answer, true).unwrap_err(), "the page is longer than 16 MiB");
+        assert_eq!(answered(&answer, true, PATIENCE).unwrap_err(), "the page is longer than 16 MiB");
     }
 
     proptest! {
@@ -177,7 +180,7 @@ mod tests {
 
         #[test]
         fn no_answer_makes_the_client_panic(answer in "(HTTP/1.1 200 OK\r\n)?(\\PC|\r\n|Content-Length: [0-9]{1,20}\r\n|Transfer-Encoding: chunked\r\n|[0-9a-f]{1,17}\r\n){0,9}") {
-            _ = answered(answer.as_bytes(), true);
+            _ = answered(answer.as_bytes(), true, PATIENCE);
         }
     }
 }
