@@ -95,13 +95,15 @@ fn an_agent_without_requests_reads_its_rulers() {
     let mut agent = Agent::start("nothing", &[]);
     // A service that connects and never sends.
     let _silent = agent.sender();
-    let rulers = agent.await_status(|status| {
+    agent.await_status(|status| {
         let rulers = &status["agent"]["rulers"];
         let all_have_read = rulers["readings_per_second"].as_object().is_some_and(|rates| rates.len() == 4);
-        (all_have_read && status["agent"]["running_seconds"].as_u64() >= Some(6)).then(|| rulers.clone())
+        let (cpu, limit) = (rulers["cpu_ratio"].as_f64()?, rulers["cpu_limit_ratio"].as_f64()?);
+        // A reading that a busy machine makes expensive exceeds the limit until the agent has slowed down.
+        let keeps_limit = cpu > 0.0 && cpu <= limit;
+        let is_settled = status["agent"]["running_seconds"].as_u64() >= Some(6);
+        (all_have_read && keeps_limit && is_settled).then_some(())
     });
-    let cpu = rulers["cpu_ratio"].as_f64().unwrap();
-    assert!(cpu > 0.0 && cpu <= rulers["cpu_limit_ratio"].as_f64().unwrap(), "{rulers}");
     let (status, text, _) = agent.steady(&["agent", "status"]);
     assert!(status == 0 && !text.contains("Services"), "{text}");
     agent.stop();

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use steady::repository::Repository;
-use steady::{eventually, output_of};
+use steady::{eventually, output_of, own_duration};
 
 /// A suite as a script. It reports CPU time, because other tests run at the same time. The file `costs` has the name of
 /// each benchmark with the number of loops of an iteration; 0 fails, and -1 prints no number.
@@ -282,7 +282,7 @@ fn processes_run_several_benchmarks_and_one_that_fails_affects_no_other() {
         (costs("2000", "silent 9\ncrashes 9\nhangs 9\n"), costs("6000", "silent 0\ncrashes -2\nhangs -3\n"));
     let repository = suite_of([SHARED_SUITE, SHARED_ADAPTER], "bench-several", &old, &new);
     let file = repository.folder.join("processes");
-    let words = ["--rev", "old..HEAD", "--timeout", "2s", "--budget", "100s", "--format", "json", "--samples"];
+    let words = ["--rev", "old..HEAD", "--timeout", "4s", "--budget", "100s", "--format", "json", "--samples"];
     let words = [&["bench", "--adapter", "adapter.toml", "--confidence", "99.9%", "--resolution", "20%"], &words[..]];
     let mut command = steady(&repository, &words.concat());
     let (status, json, stderr) = output_of(command.env("PROCESSES", &file).output().unwrap());
@@ -322,7 +322,7 @@ fn a_gate_fails_if_a_benchmark_crashes_or_hangs_in_the_new_build_only() {
     let hanging = SUITE.replace("cost = int", "if name == 'c':\n    time.sleep(1000)\ncost = int");
     repository.write("suite.py", &script(&hanging));
     repository.commit("Hang");
-    let words = ["--rev", "old..HEAD", "--timeout", "2s", "--budget", "100s", "--fail-if", "slower>30%"];
+    let words = ["--rev", "old..HEAD", "--timeout", "5s", "--budget", "100s", "--fail-if", "slower>30%"];
     let (status, text, stderr) = bench(&repository, &words);
     assert_eq!(status, 3, "{text}{stderr}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -371,16 +371,17 @@ fn programs_outside_the_current_directory_are_those_of_their_revision() {
 #[test]
 fn a_run_that_hangs_is_ended_with_its_descendants() {
     let repository = suite("bench-hangs", "a 2000\nhangs 2000\n", "a 2000\nhangs 2000\n");
-    let hanging =
-        SUITE.replace("cost = int", "if name == 'hangs':\n    os.system('sleep 4321 & sleep 4321')\ncost = int");
+    let sleep = &format!("sleep {}", own_duration("4321."));
+    let hangs = format!("if name == 'hangs':\n    os.system('{sleep} & {sleep}')\ncost = int");
+    let hanging = SUITE.replace("cost = int", &hangs);
     repository.write("suite.py", &script(&hanging));
     repository.commit("Hang");
-    let words = ["--rev", "HEAD..HEAD", "--timeout", "2s", "--budget", "100s"];
+    let words = ["--rev", "HEAD..HEAD", "--timeout", "5s", "--budget", "100s"];
     let (status, record) = json(&repository, &words);
     assert_eq!((status, verdict(&record, "a")), (0, "same"));
     let reason = record["unmeasured"][0]["reason"].as_str().unwrap();
     let reason = reason.replace('\u{a0}', " ");
-    assert!(reason.contains("exceeded the time limit of 2 s; --timeout"), "{reason}");
+    assert!(reason.contains("exceeded the time limit of 5 s; --timeout"), "{reason}");
     // By default, a run that hangs leaves the others most of the budget.
     // A limit that only follows from the budget does not show that a build fails.
     let words = ["--rev", "old..HEAD", "--budget", "20s"];
@@ -391,7 +392,7 @@ fn a_run_that_hangs_is_ended_with_its_descendants() {
     assert!(reason.starts_with("a run in HEAD "), "{reason}");
     assert!(reason.ends_with(" took longer than 5 s, a quarter of the budget; use a larger --budget"), "{reason}");
     assert_eq!(json(&repository, &[&words[..], &["--require-verdict"]].concat()).0, 4);
-    let left = Command::new("pgrep").args(["-f", "sleep 4321"]).output().unwrap();
+    let left = Command::new("pgrep").args(["-f", sleep]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
 }
 

@@ -5,10 +5,10 @@ mod steady;
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use steady::{
-    data_home, eventually, json, output_of, primary, processes_with, run, scratch, skip, steady, within_a_second, work,
+    data_home, eventually, first_cpu, json, output_of, primary, processes_with, run, scratch, skip, steady,
+    within_a_second, work,
 };
 
 #[test]
@@ -112,13 +112,13 @@ fn daemons_of_commands_are_killed_within_a_second_if_steady_is_killed() {
 
 /// Returns whether the remaining launchers belong to other tests, which run concurrently: none of them is an orphan.
 fn launchers_of_others() -> bool {
-    !within_a_second(|| {
+    within_a_second(|| {
         let orphan = |entry: &fs::DirEntry| {
             let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
             let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
             line.contains("__launcher") && stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some("1")
         };
-        fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| orphan(&entry))
+        !fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| orphan(&entry))
     })
 }
 
@@ -233,16 +233,17 @@ fn a_closed_output_pipe_is_not_an_error() {
 fn on_one_cpu_the_layout_is_turns() {
     let mut command = Command::new("taskset");
     command.env("XDG_DATA_HOME", data_home());
-    command.args(["-c", "0", env!("CARGO_BIN_EXE_steady"), "compare", "--runs", "12", "--format", "json"]);
+    let cpu = first_cpu();
+    command.args(["-c", &cpu, env!("CARGO_BIN_EXE_steady"), "compare", "--runs", "12", "--format", "json"]);
     let output = command.args(["true", "true"]).output().unwrap();
     let (status, stdout, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(report["layouts"]["turns"]["pairs"], 12);
     assert!(report["layouts_left_out"].to_string().contains("one CPU"), "{report}");
-    let report = json(0, &["--cpus", "0", "--runs", "12", "true", "true"]);
+    let report = json(0, &["--cpus", &cpu, "--runs", "12", "true", "true"]);
     assert_eq!(report["layouts"]["turns"]["pairs"], 12);
-    assert_eq!(run(&["compare", "--cpus", "0", "--layout", "duet", "true", "true"]).0, 2);
+    assert_eq!(run(&["compare", "--cpus", &cpu, "--layout", "duet", "true", "true"]).0, 2);
 }
 
 #[test]
@@ -355,7 +356,7 @@ fn with_a_cpu_quota_the_layout_is_turns_and_throttling_is_reported() {
     assert!(report["layouts_left_out"].to_string().contains("0.50 CPUs"), "{report}");
     // If other processes keep the CPUs busy, the group may not reach its quota.
     let share = |name: &str| report["load"][name].as_f64().unwrap();
-    assert!(share("throttled_ratio") > 0.01 || share("busy_ratio") > 0.9, "{report}");
+    assert!(share("throttled_ratio") > 0.01 || share("busy_ratio") > 0.6, "{report}");
     assert_eq!(report["warnings"].to_string().contains("throttled"), share("throttled_ratio") > 0.01, "{report}");
     assert_eq!(primary(&report)["metric"], "cpu");
 }
@@ -363,19 +364,21 @@ fn with_a_cpu_quota_the_layout_is_turns_and_throttling_is_reported() {
 #[test]
 fn ctrl_c_interrupts_steady_and_not_its_commands() {
     // A terminal sends the SIGINT of Ctrl-C to the whole process group.
-    let slow = "sleep 0.2";
+    let starts = scratch("ctrl-c-starts");
+    let slow = format!("sh -c 'echo >>{}; exec sleep 0.2'", starts.display());
     let mut command = steady();
     command
-        .args(["compare", "--runs", "50", slow, slow])
+        .args(["compare", "--runs", "50", &slow, &slow])
         .process_group(0)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    // The warm-up must be over, also on a busy machine.
-    std::thread::sleep(Duration::from_millis(7000));
+    // The warm-up must be over. It has three pairs.
+    assert!(eventually(|| fs::read(&starts).is_ok_and(|lines| lines.len() >= 20)), "too few runs");
     let group = format!("-{}", child.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
     let (status, stdout, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 130, "{stderr}");
     assert!(stdout.contains("nterrupted"), "{stdout}");
+    fs::remove_file(&starts).unwrap();
 }

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use steady::{data_home, eventually, output_of, processes_with, run, scratch, skip, steady, within_a_second};
+use steady::{
+    allowed_cpus, data_home, eventually, output_of, own_duration, processes_with, run, scratch, skip, steady,
+    within_a_second,
+};
 
 /// Runs an experiment and returns its JSON report. Panics if the exit status is not `status`.
 fn load(status: i32, args: &[&str]) -> Value {
@@ -113,14 +116,15 @@ fn a_command_longer_than_the_window_runs_once_per_process() {
 
 #[test]
 fn a_row_has_the_activity_of_each_cpu() {
-    let report = load(0, &["--cpu-time", "400ms", "--procs", "2", "--cpus", "0"]);
-    assert_eq!(report["machine"]["allowed"], serde_json::json!([0]));
+    let first = allowed_cpus()[0];
+    let report = load(0, &["--cpu-time", "400ms", "--procs", "2", "--cpus", &first.to_string()]);
+    assert_eq!(report["machine"]["allowed"], serde_json::json!([first]));
     let row = &rows(&report)[0];
     let cpus = row["cpus"].as_array().unwrap();
     for cpu in cpus {
         assert!((0.0..=1.0).contains(&number(cpu, "busy_ratio")), "{cpu}");
         let own_share = number(cpu, "ours_ratio");
-        assert!(if cpu["cpu"] == 0 { own_share > 0.5 } else { own_share == 0.0 }, "{cpu}");
+        assert!(if cpu["cpu"] == first { own_share > 0.5 } else { own_share == 0.0 }, "{cpu}");
     }
     assert!(number(row, "wall_seconds") > 0.7, "two share one CPU: {row}");
     assert!(row["own_cpu_seconds"].as_f64().unwrap() > 0.0);
@@ -397,22 +401,25 @@ fn nothing_is_left_if_steady_is_killed() {
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert!(within_a_second(|| processes_with(&mark(770_003)) == 0));
 
-    let lingers = "setsid sleep 7103 & setsid sh -c 'sleep 7103 & wait' & sleep 7103";
-    let args = ["load", "--no-history", "--procs", "2", "--", "sh", "-c", lingers];
+    let sleep = &format!("sleep {}", own_duration("7103."));
+    let lingers = format!("setsid {sleep} & setsid sh -c '{sleep} & wait' & {sleep}");
+    let args = ["load", "--no-history", "--procs", "2", "--", "sh", "-c", &lingers];
     let mut child = steady().args(args).stdout(Stdio::null()).spawn().unwrap();
-    assert!(eventually(|| processes_with("sleep 7103") >= 6), "the commands do not start");
+    assert!(eventually(|| processes_with(sleep) >= 6), "the commands do not start");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(within_a_second(|| processes_with("sleep 7103") == 0), "{} left", processes_with("sleep 7103"));
+    assert!(within_a_second(|| processes_with(sleep) == 0), "{} left", processes_with(sleep));
 }
 
 #[test]
 fn processes_that_a_command_leaves_are_killed() {
-    let report = load(0, &["--procs", "2", "--window", "50ms", "--", "sh", "-c", "setsid sleep 7104 & exit 0"]);
+    let sleep = &format!("sleep {}", own_duration("7104."));
+    let leaves = format!("setsid {sleep} & exit 0");
+    let report = load(0, &["--procs", "2", "--window", "50ms", "--", "sh", "-c", &leaves]);
     assert_eq!(procs(&report), [2]);
     let row = &rows(&report)[0];
     assert_eq!(number(row, "left_behind"), number(row, "run_count"), "{row}");
-    assert!(within_a_second(|| processes_with("sleep 7104") == 0));
+    assert!(within_a_second(|| processes_with(sleep) == 0));
 }
 
 #[test]

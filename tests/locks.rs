@@ -206,9 +206,14 @@ fn a_killed_program_has_a_report() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "stuck\n");
-    // A cycle of threads that have waited for less than half a second is not reported.
-    std::thread::sleep(std::time::Duration::from_millis(1_000));
-    kill_processes_of(STUCK.to_str().unwrap(), child.id());
+    // A cycle of threads that have waited for less than half a second is not reported. A hundred checks in sequence take
+    // a second at least.
+    let (program, mut checks) = (STUCK.to_str().unwrap(), 0);
+    assert!(eventually(|| {
+        checks = if states_of(program) == ['S'; 3] { checks + 1 } else { 0 };
+        checks == 100
+    }));
+    kill_processes_of(program, child.id());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(9), "steady does not end by the signal of the command");
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -272,14 +277,31 @@ fn a_wait_for_another_process_is_no_deadlock() {
     fs::remove_file(program).unwrap();
 }
 
+/// Returns the directories in `/proc` of the processes that execute `program`.
+fn processes_of(program: &str) -> Vec<PathBuf> {
+    let is = |path: &PathBuf| fs::read_link(path.join("exe")).is_ok_and(|exe| exe == Path::new(program));
+    fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path())).filter(is).collect()
+}
+
 /// Kills the processes that execute `program`, except the process `steady`.
 fn kill_processes_of(program: &str, steady: u32) {
-    for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
-        let exe = fs::read_link(entry.path().join("exe")).unwrap_or_default();
-        if exe == Path::new(program) && entry.file_name().to_str() != Some(&steady.to_string()) {
-            let _ = Command::new("kill").args(["-9", entry.file_name().to_str().unwrap()]).status();
+    for path in processes_of(program) {
+        let pid = path.file_name().unwrap().to_str().unwrap();
+        if pid != steady.to_string() {
+            let _ = Command::new("kill").args(["-9", pid]).status();
         }
     }
+}
+
+/// Returns the states of the threads of the processes that execute `program` (proc_pid_stat(5)).
+fn states_of(program: &str) -> Vec<char> {
+    let threads =
+        processes_of(program).into_iter().flat_map(|path| fs::read_dir(path.join("task")).into_iter().flatten());
+    let state = |entry: std::io::Result<fs::DirEntry>| {
+        let stat = fs::read_to_string(entry.ok()?.path().join("stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    };
+    threads.filter_map(state).collect()
 }
 
 #[test]

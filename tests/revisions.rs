@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use steady::repository::{Repository, busy, git};
-use steady::{eventually, output_of, primary, processes_with, skip, within_a_second};
+use steady::{eventually, output_of, own_duration, primary, processes_with, skip, within_a_second};
 
 /// Creates a repository with two commits. `make.sh` builds `prog` from `source`, which is slower in the second commit.
 fn two_commits(name: &str) -> Repository {
@@ -502,15 +502,15 @@ fn submodules_are_copied_from_the_local_repository() {
     assert!(stderr.contains("commit them there"), "{stderr}");
 }
 
-/// Starts a comparison and waits until its build runs.
-fn building(repository: &Repository, mark: &str) -> Child {
-    let build = format!("setsid sleep {mark} & sleep {mark}; true");
+/// Starts a comparison and waits until its build runs, which starts two processes with this command line.
+fn building(repository: &Repository, sleep: &str) -> Child {
+    let build = format!("setsid {sleep} & {sleep}; true");
     let child = repository
         .compare("", &["--rev", "old..HEAD", "--build", &build, "./prog"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    assert!(eventually(|| processes_with(&format!("sleep {mark}")) >= 3), "the build does not start");
+    assert!(eventually(|| processes_with(sleep) >= 3), "the build does not start");
     assert_eq!(repository.leftovers().len(), 2);
     child
 }
@@ -518,24 +518,26 @@ fn building(repository: &Repository, mark: &str) -> Child {
 #[test]
 fn an_interrupted_build_leaves_nothing() {
     let repository = two_commits("interrupted");
-    let child = building(&repository, "7201");
+    let sleep = &format!("sleep {}", own_duration("7201."));
+    let child = building(&repository, sleep);
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let (status, _, stderr) = output_of(child.wait_with_output().unwrap());
     assert_eq!(status, 130, "{stderr}");
     assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
-    assert_eq!(processes_with("sleep 7201"), 0);
+    assert_eq!(processes_with(sleep), 0);
 }
 
 #[test]
 fn the_next_comparison_removes_what_a_killed_one_left() {
     let repository = two_commits("killed");
-    let mut child = building(&repository, "7202");
+    let sleep = &format!("sleep {}", own_duration("7202."));
+    let mut child = building(&repository, sleep);
     // The workspace of a running process is not touched.
     assert_eq!(repository.run(&["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"]).0, 0);
     assert_eq!(repository.leftovers().len(), 2);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(within_a_second(|| processes_with("sleep 7202") == 0));
+    assert!(within_a_second(|| processes_with(sleep) == 0));
     assert_eq!(repository.leftovers().len(), 2);
     assert_eq!(repository.run(&["--runs", "2", "--quiet", "--rev", "old..HEAD", "true"]).0, 0);
     assert!(repository.leftovers().is_empty(), "{:?}", repository.leftovers());
@@ -544,13 +546,16 @@ fn the_next_comparison_removes_what_a_killed_one_left() {
 #[test]
 fn an_interrupted_measurement_leaves_nothing() {
     let repository = two_commits("measuring");
+    let sleep = &format!("sleep {}", own_duration("0.01"));
     let child = repository
-        .compare("", &["--runs", "1000000", "--rev", "HEAD..HEAD", "sleep 0.01"])
+        .compare("", &["--runs", "1000000", "--rev", "HEAD..HEAD", sleep])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    assert!(within_a_second(|| repository.leftovers_unless_busy().is_some_and(|left| left.len() == 3)));
+    assert!(eventually(|| repository.leftovers_unless_busy().is_some_and(|left| left.len() == 3)));
+    // The command line of `steady` contains that of the command.
+    assert!(eventually(|| processes_with(sleep) >= 2), "the command does not start");
     std::thread::sleep(std::time::Duration::from_millis(1000));
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let (status, _, stderr) = output_of(child.wait_with_output().unwrap());

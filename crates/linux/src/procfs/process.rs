@@ -185,6 +185,7 @@ pub fn waits_for_futex(root: &Root, pid: i32, tid: i32) -> Reading<bool> {
 mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
+    use std::time::Duration;
 
     use proptest::prelude::*;
 
@@ -283,8 +284,8 @@ mod tests {
         });
         let tid = tid.recv().unwrap();
         let own = std::process::id() as i32;
-        let seen = (0..1_000).any(|_| {
-            thread::yield_now();
+        let seen = (0..10_000).any(|_| {
+            thread::sleep(Duration::from_millis(1));
             waits_for_futex(&Root::default(), own, tid).unwrap_or(false)
         });
         assert!(seen || waits_for_futex(&Root::default(), own, tid).is_err());
