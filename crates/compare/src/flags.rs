@@ -56,7 +56,7 @@ Examples:
 A verdict is 'faster', 'slower', 'same' (no difference beyond the resolution)
 or 'undecided' (the budget was too small for this load; the report says which
 budget would probably decide). The error rate of 5 % holds under any load,
-because the order and the CPU of the runs of every pair are random.
+because the order of the runs of every pair is random.
 
 Exit status:
   0    done
