@@ -265,6 +265,20 @@ fn a_thread_that_has_not_acquired_a_free_lock_yet_is_no_deadlock() {
 }
 
 #[test]
+fn a_signal_handler_may_wait_during_a_wait() {
+    let Some(_concurrent) = may_run("a_signal_handler_may_wait_during_a_wait") else { return };
+    let program = compiled("handler", include_str!("locks/handler.c"), &[]);
+    let (status, _, stderr, report) = run_locks("handler", &[], &[program.to_str().unwrap()]);
+    assert_eq!(status, 0, "{stderr}");
+    let mut waits: Vec<f64> = locks(&report, "mutex").iter().map(|lock| seconds(lock, "wait_seconds")).collect();
+    waits.sort_by(f64::total_cmp);
+    let [.., inner, outer] = waits[..] else { panic!("{report}") };
+    // The outer wait until the signal may count twice: it could have ended there.
+    assert!(inner > 0.02 && outer > 0.1 && outer < 5.0, "{waits:?}");
+    fs::remove_file(program).unwrap();
+}
+
+#[test]
 fn a_wait_for_another_process_is_no_deadlock() {
     let Some(_concurrent) = may_run("a_wait_for_another_process_is_no_deadlock") else { return };
     let program = compiled("shared", include_str!("locks/shared.c"), &[]);

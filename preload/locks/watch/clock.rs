@@ -106,8 +106,13 @@ fn set_rate(nanoseconds: u64, ticks: u64) {
     /// Readings are up to [`Anchor::QUICK_TICKS`] apart, which is negligible in this many ticks.
     const MIN_TICKS: u64 = 1 << 16;
     // Reject a counter below 0.5 GHz, one that stands still, and intervals that are too short or too long.
-    if ticks >= MIN_TICKS && nanoseconds < 1 << 31 && ticks > nanoseconds / 2 {
-        RATE.store((nanoseconds << 32) / ticks, Relaxed);
+    if ticks < MIN_TICKS || nanoseconds >= 1 << 31 || ticks <= nanoseconds / 2 {
+        return;
+    }
+    let (rate, known) = ((nanoseconds << 32) / ticks, RATE.load(Relaxed));
+    // While the machine is suspended, only the counter goes on. The first rate is exact to a few percent.
+    if known == 0 || rate.abs_diff(known) < known / 8 {
+        RATE.store(rate, Relaxed);
     }
 }
 

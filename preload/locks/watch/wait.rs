@@ -80,6 +80,9 @@ impl Wait {
         let Some(thread) = thread::entry(place, number) else { return self.end_unregistered(end, number, now) };
         if end == End::Acquired && self.lock != NO_ENTRY && kind.is_some_and(hold::has_holder) {
             self.forget_last_thread();
+            if thread.waits_since.load(Relaxed) != since {
+                self.publish_again(thread);
+            }
             thread.waited_until.store(now, Release);
             thread::set_unrecorded(address);
             return;
@@ -88,6 +91,14 @@ impl Wait {
         let time = now.saturating_sub(since);
         add_to_thread(thread, kind, time);
         self.record(end, number, time, None);
+    }
+
+    /// Publishes a wait during which a signal handler waited for another lock.
+    #[cold]
+    fn publish_again(&self, thread: &Thread) {
+        thread.waits_for.store(self.lock, Relaxed);
+        thread.waits_at.store(self.site, Relaxed);
+        thread.waits_since.store(self.since, Release);
     }
 
     /// Clears [`Lock::last`](super::area::Lock::last): the thread that it names has released the lock, and may be
