@@ -7,7 +7,9 @@ use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat, stat};
+use rustix::io::Errno;
 use steady_feature::Report;
 use steady_feature::flags::{Form, FormatFlag, OutputFlags};
 use steady_linux::process;
@@ -112,15 +114,16 @@ impl Export {
 
     /// Writes a text to the file.
     pub(crate) fn save(&self, text: &str) -> Result<(), Failure> {
+        use io::ErrorKind::{CrossesDevices, PermissionDenied, ResourceBusy};
         let written = match &self.target {
             Target::StandardOutput => print(text.as_bytes()),
-            Target::Stream(stream) => {
-                let mut stream = stream;
-                stream.write_all(text.as_bytes())
-            }
+            Target::Stream(stream) => write_all(stream, text.as_bytes()),
             Target::Fixed(file, _) => overwrite(file, text.as_bytes()),
             Target::File(place, before) => place.replace(text).or_else(|error| match before {
-                Some(file) if error.kind() == io::ErrorKind::PermissionDenied => overwrite(file, text.as_bytes()),
+                // A sticky directory, or a mount point, which older kernels do not show.
+                Some(file) if [PermissionDenied, ResourceBusy, CrossesDevices].contains(&error.kind()) => {
+                    overwrite(file, text.as_bytes())
+                }
                 _ => Err(error),
             }),
         };
@@ -233,9 +236,23 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     if process::stdout_was_closed() && !text.is_empty() {
         return Err(io::Error::other("it is closed"));
     }
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text).and_then(|()| stdout.flush());
+    let written = write_all(io::stdout().lock(), text);
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+}
+
+/// Writes to a stream, and waits whenever it is full. Another process may have made it non-blocking.
+pub(crate) fn write_all(stream: impl AsFd, mut text: &[u8]) -> io::Result<()> {
+    while !text.is_empty() {
+        match rustix::io::write(&stream, text) {
+            Ok(written) => text = &text[written..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let _ = poll(&mut [PollFd::new(&stream, PollFlags::OUT)], None);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Replaces the content of a file.

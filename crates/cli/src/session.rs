@@ -20,7 +20,7 @@ use crate::failure::{self, notice};
 use crate::features::record_kind;
 use crate::history::{Home, RunLog};
 use crate::letters::readable;
-use crate::output::{Destinations, Export, print, style, style_on};
+use crate::output::{Destinations, Export, print, style, style_on, write_all};
 use crate::programs;
 use crate::progress::Share;
 
@@ -182,7 +182,7 @@ impl Session for CommandLine {
                 signals::write_as_others_do();
                 let text = report.rendered(Form::Text, style_on(&io::stderr()), false);
                 // If the text cannot be printed, the files and the exit status still have the result.
-                let _ = io::stderr().write_all(readable(text).as_bytes());
+                let _ = write_all(io::stderr(), readable(text).as_bytes());
             }
             destinations.write_files(report)
         };

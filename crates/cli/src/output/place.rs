@@ -11,9 +11,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, StatxFlags, fchmod, openat, readlinkat, renameat, statat, statx, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, StatxFlags, Uid, fchmod, fchown, fstat, openat, readlinkat,
+    renameat, statat, statx, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 /// The maximum number of symbolic links on a path, as in the kernel.
 const LINKS: usize = 40;
@@ -40,12 +42,21 @@ impl FileLocation {
                 Some(directory) => openat(directory, parent, flags, Mode::empty()),
                 None => openat(CWD, parent, flags, Mode::empty()),
             }?;
-            match readlinkat(&below, &name, Vec::new()) {
-                Ok(target) => path = PathBuf::from(OsString::from_vec(target.into_bytes())),
-                // The path is not a symbolic link, or does not exist yet.
-                Err(Errno::INVAL | Errno::NOENT) => return Ok(FileLocation { directory: below, name }),
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let found = match openat(&below, &name, flags, Mode::empty()) {
+                Ok(found) => found,
+                Err(Errno::NOENT) => return Ok(FileLocation { directory: below, name }),
                 Err(error) => return Err(error.into()),
+            };
+            let stat = fstat(&found)?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+                return Ok(FileLocation { directory: below, name });
             }
+            if !may_follow(&stat, &fstat(&below)?) {
+                let why = "a symbolic link of another user in a directory that every user can write";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            }
+            path = PathBuf::from(OsString::from_vec(readlinkat(&found, "", Vec::new())?.into_bytes()));
             directory = Some(below);
         }
         Err(Errno::LOOP.into())
@@ -83,7 +94,10 @@ impl FileLocation {
         let write = || {
             let mut file = self.create(&unfinished)?;
             if let Ok(before) = statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-                fchmod(&file, Mode::from_raw_mode(before.st_mode))?;
+                // Root leaves the file to its owner. For others an error is ignored.
+                let _ = fchown(&file, Some(Uid::from_raw(before.st_uid)), Some(Gid::from_raw(before.st_gid)));
+                // Not the bits that make a program run as another user.
+                fchmod(&file, Mode::from_raw_mode(before.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO))?;
             }
             file.write_all(text.as_bytes())?;
             Ok(renameat(&self.directory, &unfinished, &self.directory, &self.name)?)
@@ -113,6 +127,15 @@ impl FileLocation {
     }
 }
 
+/// Returns whether a symbolic link may be followed: in a sticky directory that every user can write, only those of this
+/// user and of the owner of the directory (`fs.protected_symlinks` in proc_sys_fs(5)).
+fn may_follow(link: &Stat, directory: &Stat) -> bool {
+    let shared = Mode::SVTX | Mode::WOTH;
+    !Mode::from_raw_mode(directory.st_mode).contains(shared)
+        || link.st_uid == geteuid().as_raw()
+        || link.st_uid == directory.st_uid
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -138,10 +161,10 @@ mod tests {
         assert_eq!(fs::read_to_string(&one).unwrap(), "before");
         assert!(found.is(&linked) && !found.is(&other));
         assert!(FileLocation::find(&folder.join("loop")).is_err());
-        let mode = || fs::metadata(&one).unwrap().permissions().mode() & 0o777;
-        fs::set_permissions(&one, fs::Permissions::from_mode(0o600)).unwrap();
+        let mode = || fs::metadata(&one).unwrap().permissions().mode() & 0o7777;
+        fs::set_permissions(&one, fs::Permissions::from_mode(0o4610)).unwrap();
         linked.replace("text").unwrap();
-        assert_eq!(mode(), 0o600);
+        assert_eq!(mode(), 0o610);
         other.replace("long").unwrap();
         assert_eq!(
             (fs::read_to_string(&one).unwrap(), fs::read_to_string(&long).unwrap()),
@@ -154,5 +177,20 @@ mod tests {
         assert_eq!(fs::read_to_string(folder.join("moved/one")).unwrap(), "again");
         assert_eq!(fs::read_dir(folder.join("moved")).unwrap().count(), 2);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn links_of_others_in_shared_directories_are_not_followed() {
+        let folder = fstat(fs::File::open(std::env::temp_dir()).unwrap()).unwrap();
+        let of = |mode, uid| {
+            let mut stat = folder;
+            (stat.st_mode, stat.st_uid) = (mode, uid);
+            stat
+        };
+        let own = geteuid().as_raw();
+        let (shared, usual) = (of(0o41777, own + 1), of(0o40777, own + 1));
+        assert!(may_follow(&of(0o120777, own), &shared) && may_follow(&of(0o120777, own + 1), &shared));
+        assert!(!may_follow(&of(0o120777, own + 2), &shared));
+        assert!(may_follow(&of(0o120777, own + 2), &usual));
     }
 }
