@@ -7,6 +7,7 @@ mod expansion;
 mod parameters;
 
 use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
 
 use steady_feature::flags::failures;
 use steady_feature::{Failure, Session, chosen_cpus};
@@ -247,8 +248,12 @@ fn output(flags: &RunFlags, outputs: PerCommand<Output>) -> Result<PerCommand<Ou
         Output::File(path) => Some(path),
         _ => None,
     }) {
+        let refused = |why: String| Failure::Usage(format!("--output '{}': {why}", path.display()));
+        if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+            return Err(refused("this is a FIFO, and each run opens the file again".to_owned()));
+        }
         let opened = File::options().append(true).create(true).open(path);
-        opened.map_err(|error| Failure::Usage(format!("--output '{}': {error}", path.display())))?;
+        opened.map_err(|error| refused(error.to_string()))?;
     }
     Ok(outputs)
 }

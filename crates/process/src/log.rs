@@ -103,8 +103,9 @@ impl Appender {
     /// Errors of open(2) and flock(2).
     pub fn create(path: &Path) -> io::Result<Self> {
         loop {
-            // Mode 0600: a user who can open the file could lock it exclusively and block this process.
-            let file = File::options().append(true).create_new(true).mode(0o600).open(path)?;
+            // Mode 0600: a user who can open the file could lock it exclusively and block this process. NFS locks only
+            // files that are open for reading, too.
+            let file = File::options().read(true).append(true).create_new(true).mode(0o600).open(path)?;
             flock(&file, FlockOperation::LockShared)?;
             // Before it was locked, another process may have removed it as an orphan.
             if !is_removed(&file)? {
@@ -118,7 +119,7 @@ impl Appender {
     /// # Errors
     /// Errors of open(2) and flock(2).
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::options().append(true).create(true).mode(0o600).open(path)?;
+        let file = File::options().read(true).append(true).create(true).mode(0o600).open(path)?;
         flock(&file, FlockOperation::LockShared)?;
         Ok(Appender { file, line: Vec::new() })
     }

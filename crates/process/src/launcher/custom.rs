@@ -75,6 +75,8 @@ impl CustomMetrics {
 /// The time of change of a file that was written before the run. The resolution of these times may be as coarse as a
 /// tick of 10 ms, so the time of the run itself does not tell.
 const OLD: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// Earlier times are [`OLD`], too: FAT has none before 1980.
+const OLD_BEFORE_SECONDS: i64 = 400_000_000;
 const UNCHANGED: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
 
 /// Returns the last [`OUTPUT_MAX`] bytes of a file that the run wrote.
@@ -83,7 +85,7 @@ fn written(path: &Path) -> io::Result<Vec<u8>> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    if metadata.mtime() == OLD.tv_sec {
+    if metadata.mtime() < OLD_BEFORE_SECONDS {
         return Err(io::Error::other("the run did not write it"));
     }
     let mut file = File::open(path)?;
