@@ -121,7 +121,7 @@ fn joined(known: Prices, fresh: Prices) -> Prices {
     let kept = at_rate(&known, &rate).prices;
     let is_lacking = |one: &(Priced, Reading<Price>)| !fresh.prices.iter().any(|(of, _)| *of == one.0);
     let prices = kept.into_iter().filter(is_lacking).chain(fresh.prices.clone()).collect();
-    Prices { alu, prices, ..fresh }
+    Prices { alu, prices, measured: known.measured.min(fresh.measured), ..fresh }
 }
 
 fn holds(known: Option<&Prices>, priced: Priced) -> bool {

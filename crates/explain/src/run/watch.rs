@@ -26,6 +26,8 @@ pub(super) struct TreeSampler {
     made: Nanos,
     threads: Reading<ThreadWatch>,
     waiting: Nanos,
+    /// How long the command had been stopped when each process was first seen.
+    stopped_before: HashMap<i32, Nanos>,
     /// Run delay of the command before its exec.
     waiting_before: Nanos,
     series: Series,
@@ -56,6 +58,7 @@ impl TreeSampler {
             waiting_before: begun.schedstat.as_ref().map_or(Nanos::ZERO, |schedstat| schedstat.run_delay),
             series,
             processes: lists.then(HashMap::new),
+            stopped_before: HashMap::new(),
             alone: true,
         }
     }
@@ -96,7 +99,7 @@ impl TreeSampler {
         for &pid in &members {
             let Ok(usage) = procfs::process_usage(&self.root, pid) else { continue };
             user += usage.user + usage.user_of_children;
-            self.list(pid, &usage, moment);
+            self.list(pid, &usage, moment, before);
         }
         let cpu = (tree::cpu_time(&self.root, &members) + reaped.cpu()) - before.cpu();
         Progress {
@@ -107,17 +110,24 @@ impl TreeSampler {
         }
     }
 
-    fn list(&mut self, pid: i32, usage: &procfs::ProcessUsage, moment: Moment) {
+    /// Lists the process with its use so far. `before` is that of the command before its exec.
+    fn list(&mut self, pid: i32, usage: &procfs::ProcessUsage, moment: Moment, before: Usage) {
         let Some(processes) = &mut self.processes else { return };
         let switches = procfs::switches(&self.root, pid).unwrap_or_default();
+        let (before, waiting_before) =
+            if pid == self.command { (before, self.waiting_before) } else { (Usage::default(), Nanos::ZERO) };
         let waiting = if usage.threads == 1 {
-            procfs::SchedstatReader::new(&self.root).and_then(|reader| reader.read(pid)).map(|read| read.run_delay)
+            let read = procfs::SchedstatReader::new(&self.root).and_then(|reader| reader.read(pid));
+            read.map(|read| read.run_delay - waiting_before)
         } else {
             Err(Absent::because("the kernel reports it for the first thread only"))
         };
         let began = self.started + (usage.began - self.made);
-        let wall = moment.now - began;
-        let cpu = steady_linux::tree::own_cpu_time(pid).unwrap_or(usage.user + usage.system);
+        let earlier = *self.stopped_before.entry(pid).or_insert(moment.stopped);
+        let wall = moment.now - began - (moment.stopped - earlier);
+        let cpu = steady_linux::tree::own_cpu_time(pid).unwrap_or(usage.user + usage.system) - before.cpu();
+        let faults = usage.minor_faults + usage.major_faults;
+        let switches = switches.voluntary + switches.involuntary;
         let seen = ProcessUse {
             pid,
             parent: usage.parent,
@@ -125,10 +135,13 @@ impl TreeSampler {
             threads: usage.threads,
             wall_seconds: wall,
             cpu_seconds: cpu,
-            blocked_seconds: waiting.clone().map(|waiting| wall - cpu - waiting),
+            blocked_seconds: match moment.stopped {
+                Nanos::ZERO => waiting.clone().map(|waiting| wall - cpu - waiting),
+                _ => Err(Absent::because("it is not known how long each process was stopped")),
+            },
             waiting_seconds: waiting,
-            faults: usage.minor_faults + usage.major_faults,
-            switches: switches.voluntary + switches.involuntary,
+            faults: faults.saturating_sub(before.minor_faults + before.major_faults),
+            switches: switches.saturating_sub(before.voluntary_switches + before.involuntary_switches),
         };
         // The use of a process never decreases: a lower value under another name means that its ID was reused.
         match processes.get_mut(&pid) {
