@@ -73,6 +73,19 @@ impl Rulers {
     /// Absent if the machine does not have the resource, if its size is not known, or if the machine is at present too
     /// slow for a reading within [`limit`].
     pub fn read(&mut self, resource: Resource) -> Reading<RulerReading> {
+        self.measured(resource, true)
+    }
+
+    /// Reads the ruler of one resource as [`Rulers::read`] does, next to neighbours that this program has started. The
+    /// reading says nothing about the best of this host.
+    ///
+    /// # Errors
+    /// As for [`Rulers::read`].
+    pub fn read_beside_neighbours(&mut self, resource: Resource) -> Reading<RulerReading> {
+        self.measured(resource, false)
+    }
+
+    fn measured(&mut self, resource: Resource, may_be_best: bool) -> Reading<RulerReading> {
         let found = self.gauges.iter_mut().find(|(of, _)| *of == resource).map(|(_, gauge)| gauge);
         let gauge = found
             .ok_or_else(|| Absent::because("there is no ruler for this resource"))?
@@ -81,7 +94,9 @@ impl Rulers {
         let measured = gauge.read(&mut clock::thread_cpu)?;
         let working_set = gauge.working_set();
         let key = key(&self.cpu_model, resource, working_set);
-        self.best.note(&key, measured.seconds_per_unit);
+        if may_be_best {
+            self.best.note(&key, measured.seconds_per_unit);
+        }
         let best = self.best.of(&key).unwrap_or(measured.seconds_per_unit);
         Ok(RulerReading {
             resource,

@@ -114,7 +114,10 @@ impl Stage for Live {
     }
 
     fn read(&mut self, resource: Resource) -> Reading<RulerReading> {
-        self.rulers.read(resource)
+        match self.neighbours {
+            Some(_) => self.rulers.read_beside_neighbours(resource),
+            None => self.rulers.read(resource),
+        }
     }
 
     fn best(&self, resource: Resource) -> Option<f64> {
