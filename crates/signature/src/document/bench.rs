@@ -222,9 +222,9 @@ fn published(record: &BenchRecord, answers: &[&Answer]) -> Sentence {
             &format!("the global list with a thread for each block ({number})"),
             &format!("{few} with a pool per block from the list"),
         ),
-        plain(format!(", published as {PUBLISHED_FACTOR}{input}. Of this factor, the number of threads is one part: ")),
+        plain(format!(", published as {PUBLISHED_FACTOR}{input}. The number of threads alone: ")),
         claim(threads, &format!("the global list with {number} threads"), &format!("with {few}")),
-        plain("; taking the pools from the list is not: "),
+        plain(". Taking the pools from the list alone: "),
         claim(pool, "a pool per block", "a pool per worker"),
         plain("."),
     ];
