@@ -656,6 +656,7 @@ fn a_process_of_another_user_that_does_not_end_is_an_error() {
         &["limit", "--cpu", "5s", "--no-history", "--", "sh", "-c", &leaves][..],
         &[&["limit", "--cpu", "200ms", "--kill-after", "100ms", "--no-history", "--"], &itself[..]].concat(),
         &["compare", "--no-history", "--shell", "true", &leaves],
+        &["compare", "--no-history", "--timeout", "1s", "true", &format!("{} sh -c '{exec}'", itself[..4].join(" "))],
     ] {
         let (status, _, stderr) = user(&copy, args);
         all_sleepers("7109").into_iter().for_each(|pid| send("KILL", pid));

@@ -204,10 +204,16 @@ impl Reaped {
 }
 
 /// Kills `child` and its process group. [`end_descendants`] kills the rest of its tree.
-pub fn kill_group(child: Pid) {
-    // An error means that the process has ended already.
+///
+/// # Errors
+/// EPERM: the child belongs to another user.
+pub fn kill_group(child: Pid) -> io::Result<()> {
+    // Another error means that the process has ended already.
     let _ = rustix::process::kill_process_group(child, Signal::KILL);
-    let _ = rustix::process::kill_process(child, Signal::KILL);
+    match rustix::process::kill_process(child, Signal::KILL) {
+        Err(Errno::PERM) => Err(Errno::PERM.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Asks the kernel to run this thread soon after it wakes, if that is allowed. What the thread starts later inherits

@@ -134,6 +134,9 @@ impl ThreadSamples {
     }
 }
 
+/// How long a child that may not be killed has to end by itself.
+const REFUSED_LIMIT: Nanos = Nanos(500_000_000);
+
 /// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` are the launcher's
 /// own statistics: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
 pub(super) fn wait_or_kill(
@@ -146,6 +149,8 @@ pub(super) fn wait_or_kill(
 ) -> Result<End, Stop> {
     let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
+    // When to give up a child that may not be killed.
+    let mut given_up_at = None;
     loop {
         // poll(2) always reports a closed socket. Requests that arrive early are read later.
         let child_and_control =
@@ -154,7 +159,7 @@ pub(super) fn wait_or_kill(
         let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
         let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
         let sample_at = samples.as_ref().map(|samples| samples.next);
-        let next = deadline.into_iter().chain(sample_at).min().filter(|_| in_time);
+        let next = deadline.into_iter().chain(sample_at).min().filter(|_| in_time).or(given_up_at);
         let left = next.map(|next| timespec(next - clock::monotonic()));
         let before = own.and_then(|own| Some((own, own.before_sleep()?)));
         let polled = poll(&mut watched, left.as_ref());
@@ -181,7 +186,13 @@ pub(super) fn wait_or_kill(
         }
         if in_time && deadline.is_some_and(|deadline| woken >= deadline) {
             in_time = false;
-            process::kill_group(child.pid);
+            if process::kill_group(child.pid).is_err() {
+                given_up_at = Some(woken + REFUSED_LIMIT);
+            }
+        }
+        if given_up_at.is_some_and(|at| woken >= at) {
+            let pid = child.pid.as_raw_nonzero();
+            return Err(lost(io::Error::other(format!("process {pid} cannot be ended: it belongs to another user"))));
         }
     }
 }
