@@ -28,12 +28,7 @@ extern "C" fn before_prctl(operation: c_int, argument: c_ulong, filter: *const c
     real::prctl()
 }
 
-extern "C" fn before_syscall(
-    number: c_long,
-    operation: c_uint,
-    flags: c_uint,
-    filter: *const c_void,
-) -> *mut c_void {
+extern "C" fn before_syscall(number: c_long, operation: c_uint, flags: c_uint, filter: *const c_void) -> *mut c_void {
     match (number, operation) {
         // With flags, it fails.
         (SECCOMP, SECCOMP_SET_MODE_STRICT) if flags == 0 => restrict(true),
