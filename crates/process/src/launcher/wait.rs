@@ -135,7 +135,7 @@ impl ThreadSamples {
 }
 
 /// How long a child that may not be killed has to end by itself.
-const REFUSED_LIMIT: Nanos = Nanos(500_000_000);
+const UNKILLABLE_TIME: Nanos = Nanos(500_000_000);
 
 /// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` are the launcher's
 /// own statistics: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
@@ -187,7 +187,7 @@ pub(super) fn wait_or_kill(
         if in_time && deadline.is_some_and(|deadline| woken >= deadline) {
             in_time = false;
             if process::kill_group(child.pid).is_err() {
-                given_up_at = Some(woken + REFUSED_LIMIT);
+                given_up_at = Some(woken + UNKILLABLE_TIME);
             }
         }
         if given_up_at.is_some_and(|at| woken >= at) {
