@@ -204,16 +204,11 @@ impl Reaped {
 }
 
 /// Kills `child` and its process group. [`end_descendants`] kills the rest of its tree.
-///
-/// # Errors
-/// EPERM: the child belongs to another user.
-pub fn kill_group(child: Pid) -> io::Result<()> {
-    // Another error means that the process has ended already.
+/// [`Killing`] detects that the child does not end.
+pub fn kill_group(child: Pid) {
+    // An error means that the process has ended already, or belongs to another user.
     let _ = rustix::process::kill_process_group(child, Signal::KILL);
-    match rustix::process::kill_process(child, Signal::KILL) {
-        Err(Errno::PERM) => Err(Errno::PERM.into()),
-        _ => Ok(()),
-    }
+    let _ = rustix::process::kill_process(child, Signal::KILL);
 }
 
 /// Asks the kernel to run this thread soon after it wakes, if that is allowed. What the thread starts later inherits

@@ -39,16 +39,19 @@ impl CustomMetrics {
         }
     }
 
-    /// Prepares for a run of `command`: discards what was printed before, and marks an existing file as old.
-    pub(super) fn begin(&self, command: &Command, sink: &Sink) -> io::Result<()> {
+    /// Prepares for a run of `command`: discards what was printed before, and marks an existing file as old. Returns the
+    /// time of change of such a file, in seconds, for [`CustomMetrics::end`].
+    pub(super) fn begin(&self, command: &Command, sink: &Sink) -> io::Result<Option<i64>> {
         if self.extractors.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         sink.take_printed();
-        let Some(path) = self.file(command) else { return Ok(()) };
+        let Some(path) = self.file(command) else { return Ok(None) };
         let old = Timestamps { last_access: UNCHANGED, last_modification: OLD };
         match rustix::fs::utimensat(rustix::fs::CWD, &path, &old, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            // A file system may have another earliest time: that of FAT is in 1980.
+            Ok(()) => Ok(Some(fs::metadata(&path)?.mtime())),
+            Err(Errno::NOENT) => Ok(None),
             Err(error) => {
                 let why = "its time of change cannot be set, so a value of an earlier run could not be distinguished";
                 Err(io::Error::other(format!("'{}': {why}: {error}", path.display())))
@@ -56,12 +59,12 @@ impl CustomMetrics {
         }
     }
 
-    /// Returns the values after a run of `command`.
-    pub(super) fn end(&self, command: &Command, sink: &Sink) -> Result<Vec<f64>, NoValue> {
+    /// Returns the values after a run of `command`. `old` is the time that [`CustomMetrics::begin`] returned.
+    pub(super) fn end(&self, command: &Command, sink: &Sink, old: Option<i64>) -> Result<Vec<f64>, NoValue> {
         let Some((first, _)) = self.extractors.first() else { return Ok(vec![]) };
         let printed = match self.file(command) {
             None => Ok(sink.take_printed().unwrap_or_default()),
-            Some(path) => written(&path).map_err(|error| format!("'{}': {error}", path.display())),
+            Some(path) => written(&path, old).map_err(|error| format!("'{}': {error}", path.display())),
         };
         let printed = printed.map_err(|reason| NoValue { metric: first.clone(), reason, printed: String::new() })?;
         let value = |(metric, extractor): &(String, Extractor)| {
@@ -75,17 +78,16 @@ impl CustomMetrics {
 /// The time of change of a file that was written before the run. The resolution of these times may be as coarse as a
 /// tick of 10 ms, so the time of the run itself does not tell.
 const OLD: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-/// Earlier times are [`OLD`], too: FAT has none before 1980.
-const OLD_BEFORE_SECONDS: i64 = 400_000_000;
 const UNCHANGED: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
 
-/// Returns the last [`OUTPUT_MAX`] bytes of a file that the run wrote.
-fn written(path: &Path) -> io::Result<Vec<u8>> {
+/// Returns the last [`OUTPUT_MAX`] bytes of a file that the run wrote. A file from before the run had the time of change
+/// `old`.
+fn written(path: &Path, old: Option<i64>) -> io::Result<Vec<u8>> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    if metadata.mtime() < OLD_BEFORE_SECONDS {
+    if Some(metadata.mtime()) == old {
         return Err(io::Error::other("the run did not write it"));
     }
     let mut file = File::open(path)?;

@@ -137,7 +137,7 @@ impl RunContext {
             script.run(word, &self.null, &self.script_sink, control)?;
         }
         let Prepared { command, sink, .. } = &self.commands[job.command];
-        self.custom.begin(command, sink).map_err(lost)?;
+        let old = self.custom.begin(command, sink).map_err(lost)?;
         // Scripts are children too, so the counters start after them.
         if let Ok(meter) = &mut self.meter {
             meter.begin();
@@ -162,7 +162,7 @@ impl RunContext {
         let usage = reaped.usage.with(&left.usage);
         let counters = self.meter.as_mut().ok().map(|meter| meter.end(usage.cpu_time()));
         let Prepared { command, sink, .. } = &self.commands[job.command];
-        let (values, no_value) = match self.custom.end(command, sink) {
+        let (values, no_value) = match self.custom.end(command, sink, old) {
             Ok(values) => (values, None),
             Err(no_value) => (vec![], Some(no_value)),
         };

@@ -10,7 +10,7 @@ use rand::rngs::OsRng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steady_linux::Root;
 use steady_linux::clock;
-use steady_linux::process::{self, Child, Status};
+use steady_linux::process::{self, Child, Killing, Status};
 use steady_linux::procfs::{self, OwnMigrations, RunnableThreads, SchedstatFile, SchedstatReader};
 use steady_model::{Nanos, Outcome};
 
@@ -134,9 +134,6 @@ impl ThreadSamples {
     }
 }
 
-/// How long a child that may not be killed has to end by itself.
-const UNKILLABLE_TIME: Nanos = Nanos(500_000_000);
-
 /// Waits for the child's end and reads its pipes. Kills its process group at the time limit. `own` are the launcher's
 /// own statistics: on a busy machine it waits for a CPU before it notices the end, and that time is not the child's.
 pub(super) fn wait_or_kill(
@@ -149,8 +146,8 @@ pub(super) fn wait_or_kill(
 ) -> Result<End, Stop> {
     let deadline = limit.map(|limit| clock::monotonic() + limit);
     let mut in_time = true;
-    // When to give up a child that may not be killed.
-    let mut given_up_at = None;
+    // After the time limit, and when it checks next whether the child ends.
+    let (mut killing, mut check_at) = (Killing::default(), None);
     loop {
         // poll(2) always reports a closed socket. Requests that arrive early are read later.
         let child_and_control =
@@ -159,7 +156,7 @@ pub(super) fn wait_or_kill(
         let pipes = pipes.map(|reader| PollFd::from_borrowed_fd(reader, PollFlags::IN));
         let mut watched: Vec<PollFd<'_>> = child_and_control.into_iter().chain(pipes).collect();
         let sample_at = samples.as_ref().map(|samples| samples.next);
-        let next = deadline.into_iter().chain(sample_at).min().filter(|_| in_time).or(given_up_at);
+        let next = deadline.into_iter().chain(sample_at).min().filter(|_| in_time).or(check_at);
         let left = next.map(|next| timespec(next - clock::monotonic()));
         let before = own.and_then(|own| Some((own, own.before_sleep()?)));
         let polled = poll(&mut watched, left.as_ref());
@@ -186,13 +183,12 @@ pub(super) fn wait_or_kill(
         }
         if in_time && deadline.is_some_and(|deadline| woken >= deadline) {
             in_time = false;
-            if process::kill_group(child.pid).is_err() {
-                given_up_at = Some(woken + UNKILLABLE_TIME);
-            }
+            process::kill_group(child.pid);
+            check_at = Some(woken);
         }
-        if given_up_at.is_some_and(|at| woken >= at) {
-            let pid = child.pid.as_raw_nonzero();
-            return Err(lost(io::Error::other(format!("process {pid} cannot be ended: it belongs to another user"))));
+        if check_at.is_some_and(|at| woken >= at) {
+            let pause = killing.kill(&[child.pid.as_raw_nonzero().get()]).map_err(lost)?;
+            check_at = Some(clock::monotonic() + Nanos::from_seconds(pause.as_secs_f64()));
         }
     }
 }

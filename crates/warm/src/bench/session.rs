@@ -184,7 +184,7 @@ fn wait(child: &Child, limit: Nanos, control: &UnixStream) -> Result<bool, Stop>
         match poll(&mut watched, patience.as_ref()) {
             Ok(0) => {
                 in_time = false;
-                let _ = process::kill_group(child.pid);
+                process::kill_group(child.pid);
             }
             Ok(_) if !watched[1].revents().is_empty() => return Err(Stop::Abandoned),
             Ok(_) => return Ok(in_time),
