@@ -16,11 +16,10 @@ const SECCOMP_SET_MODE_FILTER: c_uint = 1;
 /// The argument of prctl(2) for the strict mode.
 const SECCOMP_MODE_STRICT: c_ulong = 1;
 
-// Without a filter, a call fails. libseccomp and sandboxes test in this way what the kernel has.
-
 extern "C" fn before_prctl(operation: c_int, argument: c_ulong, filter: *const c_void) -> *mut c_void {
     match operation {
         PR_SET_SECCOMP if argument == SECCOMP_MODE_STRICT => restrict(true),
+        // Without a filter, it fails; sandboxes test in this way what the kernel has.
         PR_SET_SECCOMP if !filter.is_null() => restrict(false),
         PR_SET_TSC if argument == PR_TSC_SIGSEGV => attach::stop(),
         _ => {}
@@ -30,7 +29,7 @@ extern "C" fn before_prctl(operation: c_int, argument: c_ulong, filter: *const c
 
 extern "C" fn before_syscall(number: c_long, operation: c_uint, flags: c_uint, filter: *const c_void) -> *mut c_void {
     match (number, operation) {
-        // With flags, it fails.
+        // With flags or without a filter, it fails; libseccomp tests in this way what the kernel has.
         (SECCOMP, SECCOMP_SET_MODE_STRICT) if flags == 0 => restrict(true),
         (SECCOMP, SECCOMP_SET_MODE_FILTER) if !filter.is_null() => restrict(false),
         _ => {}
