@@ -419,6 +419,10 @@ fn without_privileges_missing_data_have_a_reason() {
     assert!(counts["minor_faults"].as_u64() > Some(0), "{report}");
     // The process tree was sampled while it ran.
     assert!(report["processes"].as_array().is_some_and(|processes| processes.len() >= 3), "{report}");
+    // What the command's process did before its exec does not count.
+    let faults = |of: &str| counts[of].as_u64().unwrap();
+    let listed: u64 = report["processes"].as_array().unwrap().iter().map(|one| one["faults"].as_u64().unwrap()).sum();
+    assert!(listed <= faults("minor_faults") + faults("major_faults"), "{report}");
 }
 
 #[test]

@@ -5,12 +5,14 @@ mod kept_rows;
 mod steady;
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
 use steady::repository::Repository;
-use steady::{as_nobody, output_of, run, scratch, skip, steady, work};
+use steady::{as_nobody, eventually, output_of, run, scratch, skip, steady, work};
 
 /// Runs a comparison of 8 pairs with additional options. Returns the exit status, standard output and standard error.
 fn compare(words: &[&str]) -> (i32, String, String) {
@@ -338,6 +340,30 @@ fn a_file_of_another_user_in_a_sticky_directory_is_overwritten() {
     let (status, _, stderr) = output_of(output);
     assert_eq!(status, 0, "{stderr}");
     assert!(text.contains("CPU time") && !text.contains("from before"), "{text}");
+}
+
+#[test]
+fn runs_do_not_write_to_a_fifo() {
+    let fifo = Fifo::new("output.fifo");
+    let words = ["compare", "--quiet", "--runs", "6", "--no-history", "--output", &fifo.0, "true", "true"];
+    let (status, _, stderr) = output_of(steady().args(words).output().unwrap());
+    assert!(status == 2 && stderr.contains("this is a FIFO"), "{status} {stderr}");
+}
+
+/// Another process may make a pipe non-blocking, and the pipe is smaller than the report.
+#[test]
+fn a_report_is_complete_in_a_full_non_blocking_pipe() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    rustix::pipe::fcntl_setpipe_size(&writer, 4096).unwrap();
+    rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
+    let words = ["compare", "--runs", "60", "--no-history", "--format", "json", "--samples", "true", "true"];
+    let mut child = steady().args(words).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let is_full = || rustix::io::ioctl_fionread(&reader).is_ok_and(|bytes| bytes == 4096);
+    assert!(eventually(is_full), "the report fits into the pipe");
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(serde_json::from_str::<Value>(&text).is_ok_and(|report| !report["runs"].is_null()), "{} bytes", text.len());
 }
 
 /// A container gets a file of the host as a mount point, which cannot be renamed.

@@ -244,6 +244,7 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
 pub(crate) fn write_all(stream: impl AsFd, mut text: &[u8]) -> io::Result<()> {
     while !text.is_empty() {
         match rustix::io::write(&stream, text) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => text = &text[written..],
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => {

@@ -194,6 +194,16 @@ mod tests {
     }
 
     #[test]
+    fn readings_next_to_neighbours_are_not_the_best() {
+        let mut rulers = Rulers::new(&Root::default(), Best::load(Path::new("/nowhere")));
+        let none = rulers.best.clone();
+        rulers.read_beside_neighbours(Resource::Alu).unwrap();
+        assert_eq!(rulers.best, none);
+        rulers.read(Resource::Alu).unwrap();
+        assert_ne!(rulers.best, none);
+    }
+
+    #[test]
     fn keys_differ_if_readings_cannot_be_compared() {
         let keys = [
             key("a", Resource::L1, Some(Bytes(1))),
